@@ -4,6 +4,7 @@ use std::env;
 
 const SOURCE: &str = "src/memory_compare.c";
 
+#[expect(clippy::disallowed_methods, reason = "cargo describes the target in the environment")]
 fn main() {
     println!("cargo:rerun-if-changed={SOURCE}");
     let is_musl = env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|name| name == "musl");
