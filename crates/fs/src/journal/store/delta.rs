@@ -138,6 +138,19 @@ mod tests {
 
     proptest! {
         #[test]
+        fn any_line_is_applied_or_refused(
+            size in 8_u64..12,
+            start in 0_u64..12,
+            end in prop_oneof![0_u64..12, any::<u64>()],
+        ) {
+            let line = format!("{} {size} {start} {end}\n", hash());
+            let delta = Delta::read(&mut line.as_bytes()).unwrap();
+            prop_assert_eq!(delta.is_some(), start <= end && end <= size);
+            let made = delta.and_then(|delta| delta.apply(vec![0; 10], vec![1; 3]));
+            prop_assert_eq!(made.is_some(), start <= end && end <= size && size == 10);
+        }
+
+        #[test]
         fn every_delta_gives_the_content(
             was in proptest::collection::vec(0_u8..3, 0..30),
             now in proptest::collection::vec(0_u8..3, 0..30),
