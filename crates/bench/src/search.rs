@@ -215,12 +215,11 @@ impl Contest<'_> {
             counts.sum()
         };
         let ours = |key: &str| facts[key].as_u64();
-        let (ours, theirs) = if reply["metadata"]["files_with_matches"].is_null() {
-            (ours("total").or(ours("total_matches")).or(ours("at_least")), lines)
-        } else {
-            (ours("total_matches"), sum())
-        };
-        let same = if facts["at_least"].is_null() {
+        let ours_total = ours("total").or(ours("total_matches")).or(ours("at_least"));
+        let counts_all = !facts["files_with_matches"].is_null();
+        let (ours, theirs) = (ours_total, if counts_all { sum() } else { lines });
+        // All counts are there. They are a minimum only because of the large files, which the peer skips as well.
+        let same = if facts["at_least"].is_null() || counts_all {
             ours == Some(theirs)
         } else {
             ours.is_some_and(|ours| ours <= theirs)
