@@ -8,6 +8,8 @@
 mod engine;
 mod in_this_process;
 mod pool;
+mod prefilter;
+mod relaxed;
 mod wire;
 
 use std::fmt;
@@ -18,6 +20,7 @@ use std::time::Duration;
 pub use self::engine::answer_questions;
 pub use self::in_this_process::InThisProcess;
 use self::pool::Pool;
+use self::prefilter::Prefilter;
 use self::wire::{Response, ResponseReader, SearchRequest};
 use crate::deadline::Deadline;
 use crate::line_around::line_around;
@@ -81,16 +84,27 @@ pub(crate) enum Found {
 #[derive(Debug)]
 pub(crate) struct Backtracker {
     pool: Pool,
+    /// Whether matches may span lines.
+    multiline: bool,
+    /// Excludes lines, or texts if matches may span lines.
+    prefilter: Option<Prefilter>,
 }
 
 impl Backtracker {
     /// Compiles a pattern in a first process.
     pub(crate) fn new(
         pattern: String,
+        multiline: bool,
         processes: &Arc<dyn Processes>,
         stop: &Deadline<'_>,
     ) -> Result<Backtracker, CompileError> {
-        Ok(Backtracker { pool: Pool::new(pattern, processes.clone(), stop)? })
+        let (pool, relaxed) = Pool::new(pattern, processes.clone(), stop)?;
+        Ok(Backtracker { pool, multiline, prefilter: Prefilter::new(&relaxed, multiline) })
+    }
+
+    /// The pattern that excludes lines or texts.
+    pub(crate) fn prefilter(&self) -> Option<&Prefilter> {
+        self.prefilter.as_ref()
     }
 
     /// Searches for the pattern, either in each line or across lines. Passes results to `take` from front to
@@ -99,11 +113,48 @@ impl Backtracker {
     pub(crate) fn search(
         &self,
         text: &[u8],
-        multiline: bool,
         max_matches: u64,
         stop: &Deadline<'_>,
         take: &mut dyn FnMut(Found) -> bool,
     ) -> usize {
+        // The other engine sees replacement characters in place of invalid bytes. The linear engine does not.
+        let prefilter = self.prefilter.as_ref().filter(|_| std::str::from_utf8(text).is_ok());
+        let Some(prefilter) = prefilter else {
+            return self.search_all(text, max_matches, stop, take);
+        };
+        if self.multiline {
+            return if prefilter.may_match(text) {
+                self.search_all(text, max_matches, stop, take)
+            } else {
+                text.len()
+            };
+        }
+        let Some(lines) = prefilter.candidate_lines(text) else {
+            return self.search_all(text, max_matches, stop, take);
+        };
+        let candidates = CandidateLines::of(text, &lines);
+        let searched_to = self.search_all(&candidates.text, max_matches, stop, &mut |found| {
+            take(match found {
+                Found::Match(range) => Found::Match(candidates.place(&range)),
+                Found::Undecided(line) => Found::Undecided(candidates.place(&line)),
+            })
+        });
+        if searched_to < candidates.text.len() {
+            candidates.place(&(searched_to..searched_to)).start
+        } else {
+            text.len()
+        }
+    }
+
+    /// Searches without the prefilter.
+    fn search_all(
+        &self,
+        text: &[u8],
+        max_matches: u64,
+        stop: &Deadline<'_>,
+        take: &mut dyn FnMut(Found) -> bool,
+    ) -> usize {
+        let multiline = self.multiline;
         let mut progress =
             SearchProgress { text, multiline, decided_to: 0, matches: 0, enough: false, take };
         let mut report_every_line = false;
@@ -157,6 +208,36 @@ impl Backtracker {
     }
 }
 
+/// Some lines of a text, as a text of their own.
+struct CandidateLines {
+    text: Vec<u8>,
+    /// The start of each line, here and in the whole text.
+    starts: Vec<(usize, usize)>,
+    /// The length of the whole text.
+    whole: usize,
+}
+
+impl CandidateLines {
+    fn of(text: &[u8], lines: &[Range<usize>]) -> CandidateLines {
+        let mut candidates =
+            CandidateLines { text: Vec::new(), starts: Vec::new(), whole: text.len() };
+        for line in lines {
+            candidates.starts.push((candidates.text.len(), line.start));
+            candidates.text.extend_from_slice(&text[line.clone()]);
+            candidates.text.push(b'\n');
+        }
+        candidates
+    }
+
+    /// The place in the whole text of a range within one line. The other process may send any range.
+    fn place(&self, range: &Range<usize>) -> Range<usize> {
+        let line = self.starts.partition_point(|(start, _)| *start <= range.start);
+        let (here, there) = self.starts[line.saturating_sub(1)];
+        let place = |at: usize| (at.saturating_sub(here) + there).min(self.whole);
+        place(range.start)..place(range.end)
+    }
+}
+
 /// The state of a search.
 struct SearchProgress<'a> {
     text: &'a [u8],
@@ -190,7 +271,7 @@ impl SearchProgress<'_> {
                 let line = self.line();
                 self.give_up_until(if self.multiline { self.text.len() } else { line.end + 1 });
             }
-            Response::Ready | Response::Invalid(_) | Response::Done => return true,
+            Response::Ready(_) | Response::Invalid(_) | Response::Done => return true,
         }
         false
     }

@@ -203,7 +203,7 @@ impl MatchCollector {
                 }
                 Engine::Linear(matcher) => line_by_line(text, from, matcher, &mut collector),
                 Engine::Backtracking(backtracker) => {
-                    collector.backtrack(backtracker, from, pattern.multiline, stop);
+                    collector.backtrack(backtracker, from, stop);
                 }
             }
         }
@@ -277,20 +277,13 @@ struct WindowCollector<'a> {
 }
 
 impl WindowCollector<'_> {
-    fn backtrack(
-        &mut self,
-        backtracker: &Backtracker,
-        from: usize,
-        multiline: bool,
-        stop: &Deadline<'_>,
-    ) {
+    fn backtrack(&mut self, backtracker: &Backtracker, from: usize, stop: &Deadline<'_>) {
         let text = &self.text[from..];
         let most = self.state.options.count_to - self.state.hits.count;
-        let searched_to =
-            backtracker.search(text, multiline, most, stop, &mut |found| match found {
-                Found::Match(range) => self.add_match(range.start + from..range.end + from),
-                Found::Undecided(line) => self.add_undecided(line.start + from..line.end + from),
-            });
+        let searched_to = backtracker.search(text, most, stop, &mut |found| match found {
+            Found::Match(range) => self.add_match(range.start + from..range.end + from),
+            Found::Undecided(line) => self.add_undecided(line.start + from..line.end + from),
+        });
         self.state.hits.stopped = searched_to < text.len();
     }
 

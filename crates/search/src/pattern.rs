@@ -158,7 +158,7 @@ impl Pattern {
         let line = |at: usize| line_around(text.as_bytes(), at);
         match &self.engine {
             Engine::Backtracking(backtracker) => {
-                backtracker.search(text.as_bytes(), false, most, stop, &mut |found| {
+                backtracker.search(text.as_bytes(), most, stop, &mut |found| {
                     match found {
                         Found::Match(range) => take(line(range.start), LineReason::Matches),
                         Found::Undecided(line) => take(line, LineReason::Undecided),
@@ -229,12 +229,14 @@ impl Pattern {
         let case = if options.ignore_case { "i" } else { "" };
         let lines = if options.multiline { "ms" } else { "m" };
         let pattern = format!("(?{case}{lines}:{})", options.pattern);
-        match Backtracker::new(pattern, processes, stop) {
+        match Backtracker::new(pattern, options.multiline, processes, stop) {
             Ok(backtracker) => Ok(Pattern {
+                trigram_query: backtracker
+                    .prefilter()
+                    .map_or(TrigramQuery::All, |prefilter| TrigramQuery::of(prefilter.hir())),
                 engine: Engine::Backtracking(backtracker),
                 multiline: options.multiline,
                 ascii: false,
-                trigram_query: TrigramQuery::All,
                 source: options.into(),
                 understood: PatternSyntax::WithLookAround,
             }),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use fancy_regex::Regex;
 
+use super::relaxed::relaxed;
 use super::wire::{self, Request, Response};
 use crate::line_around::line_around;
 
@@ -52,7 +53,8 @@ impl Engine {
             Request::Compile { pattern } => match compile(&pattern) {
                 Ok(compiled) => {
                     self.regex = Some(compiled);
-                    writer.write(&Response::Ready)?;
+                    let relaxed = std::str::from_utf8(&pattern).ok().and_then(relaxed);
+                    writer.write(&Response::Ready(relaxed.unwrap_or_default()))?;
                 }
                 Err(reason) => writer.write(&Response::Invalid(reason))?,
             },

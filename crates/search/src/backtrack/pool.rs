@@ -40,16 +40,17 @@ pub(super) struct PooledProcess {
 }
 
 impl Pool {
+    /// Also returns the relaxed pattern, which is empty if there is none.
     pub(super) fn new(
         pattern: String,
         processes: Arc<dyn Processes>,
         stop: &Deadline<'_>,
-    ) -> Result<Pool, CompileError> {
+    ) -> Result<(Pool, String), CompileError> {
         let (state, released) = (Mutex::default(), Condvar::new());
         let pool = Pool { pattern, processes, state, released };
-        let first = pool.start(Some(stop), stop)?;
+        let (first, relaxed) = pool.start(Some(stop), stop)?.unzip();
         pool.state.lock().idle.extend(first);
-        Ok(pool)
+        Ok((pool, relaxed.unwrap_or_default()))
     }
 
     /// Returns a process for this thread. `None` if the deadline passed, or if none can be started.
@@ -72,7 +73,7 @@ impl Pool {
             let started = self.start(is_last.then_some(stop), stop);
             state = self.state.lock();
             match started {
-                Ok(Some(process)) => return Some(process),
+                Ok(Some((process, _))) => return Some(process),
                 Ok(None) => {}
                 Err(_) if is_last => {
                     state.in_use -= 1;
@@ -106,12 +107,13 @@ impl Pool {
         self.released.notify_one();
     }
 
-    /// Starts a process and compiles the pattern in it. Returns `None` if the maximum number already run.
+    /// Starts a process and compiles the pattern in it. Also returns the relaxed pattern. `None` if the maximum number
+    /// already run.
     fn start(
         &self,
         wait: Option<&Deadline<'_>>,
         stop: &Deadline<'_>,
-    ) -> Result<Option<PooledProcess>, CompileError> {
+    ) -> Result<Option<(PooledProcess, String)>, CompileError> {
         let started = self.processes.start(wait).map_err(CompileError::NoProcess)?;
         let Some(mut process) = started else { return Ok(None) };
         let header = wire::compile_header(&self.pattern).ok_or(CompileError::TooLarge)?;
@@ -127,8 +129,9 @@ impl Pool {
             },
         );
         match (outcome, response) {
-            (Ok(()), Some(Response::Ready)) => {
-                Ok(Some(PooledProcess { thread: std::thread::current().id(), connection: process }))
+            (Ok(()), Some(Response::Ready(relaxed))) => {
+                let thread = std::thread::current().id();
+                Ok(Some((PooledProcess { thread, connection: process }, relaxed)))
             }
             (Ok(()), Some(Response::Invalid(reason))) => Err(CompileError::Invalid(reason)),
             _ => Err(CompileError::TooLarge),

@@ -40,6 +40,9 @@ impl Process for FailingProcess {
     ) -> Result<(), Unanswered> {
         let mut response = Vec::new();
         self.engine.serve_one(&mut question.concat().as_slice(), &mut response).unwrap();
+        if question[0][0] == 0 {
+            return if take(&response) { Ok(()) } else { Err(Unanswered::Ended) };
+        }
         // A response without reports at every line may be cut.
         let reports_every_line = question[0][1] & 2 != 0;
         let sent = if reports_every_line {
@@ -76,9 +79,9 @@ fn search(text: &str, pattern: &str, max_response_bytes: usize) -> (Vec<Found>, 
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
     let failing = Arc::new(FailingProcesses { max_response_bytes, started: AtomicUsize::new(0) });
     let processes: Arc<dyn Processes> = failing.clone();
-    let backtracker = Backtracker::new(pattern.to_owned(), &processes, &stop).unwrap();
+    let backtracker = Backtracker::new(pattern.to_owned(), false, &processes, &stop).unwrap();
     let mut found = Vec::new();
-    let searched_to = backtracker.search(text.as_bytes(), false, u64::MAX, &stop, &mut |one| {
+    let searched_to = backtracker.search(text.as_bytes(), u64::MAX, &stop, &mut |one| {
         found.push(one);
         true
     });
@@ -97,7 +100,8 @@ proptest! {
         let mut start = 0;
         for line in text.split('\n') {
             let end = start + line.len();
-            if line.contains('x') {
+            if line.contains('x') && line.contains('b') {
+                // The linear engine decides the other lines.
                 expected.push(Found::Undecided(start..end));
             } else if let Some(at) = line.find("ab") {
                 expected.push(Found::Match(start + at + 1..start + at + 2));
@@ -113,10 +117,12 @@ proptest! {
 fn invalid_utf8_does_not_shift_a_match() {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
-    let ready = Backtracker::new("(?<=a)b".to_owned(), &InThisProcess::shared(), &stop).unwrap();
     for multiline in [false, true] {
+        let pattern = "(?<=a)b".to_owned();
+        let processes = InThisProcess::shared();
+        let ready = Backtracker::new(pattern, multiline, &processes, &stop).unwrap();
         let mut found = Vec::new();
-        ready.search(b"\xff\n\xff\xfeab\xff ab\n", multiline, 1, &stop, &mut |one| {
+        ready.search(b"\xff\n\xff\xfeab\xff ab\n", 1, &stop, &mut |one| {
             found.push(one);
             true
         });
@@ -128,6 +134,52 @@ fn invalid_utf8_does_not_shift_a_match() {
 fn an_invalid_pattern_has_a_reason() {
     let never = || false;
     let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
-    let wrong = Backtracker::new("(?<=a".to_owned(), &InThisProcess::shared(), &stop);
+    let wrong = Backtracker::new("(?<=a".to_owned(), false, &InThisProcess::shared(), &stop);
     assert!(matches!(wrong, Err(CompileError::Invalid(reason)) if !reason.is_empty()));
+}
+
+/// The results of a search with and without the prefilter.
+fn both_results(pattern: &str, text: &[u8]) -> Option<[Vec<Found>; 2]> {
+    let never = || false;
+    let stop = Deadline::new(Instant::now() + Duration::from_secs(120), &never);
+    let processes = InThisProcess::shared();
+    let mut ready = Backtracker::new(pattern.to_owned(), false, &processes, &stop).ok()?;
+    let result = |ready: &Backtracker| {
+        let mut found = Vec::new();
+        ready.search(text, u64::MAX, &stop, &mut |one| {
+            found.push(one);
+            true
+        });
+        found
+    };
+    let with = result(&ready);
+    ready.prefilter = None;
+    Some([with, result(&ready)])
+}
+
+proptest! {
+    #[test]
+    fn the_prefilter_changes_no_result(
+        parts in prop::collection::vec(
+            prop::sample::select(vec![
+                "(?<=a)", "(?<!b)", "(?=\\s)", "(?!\\w)", "(?>a|ab)", "(a|b)", "\\1", "a", "ab", "b+",
+                ".", "[^a]", "\\W", "\\s*", "(?i:K)", "é?", "a++", "\\b", "^", "$", "\\K", "(?:b|)",
+                "a{2}", "\\r", "\\x61", "(?s:.)", "\\h", "\\R",
+            ]),
+            1..7,
+        ),
+        text in "[abkK\u{212a}é .\r\n]{0,60}",
+    ) {
+        let pattern = format!("(?m:{})", parts.concat());
+        if let Some([with, without]) = both_results(&pattern, text.as_bytes()) {
+            prop_assert_eq!(with, without, "{}", pattern);
+        }
+    }
+}
+
+#[test]
+fn only_candidate_lines_are_sent_to_the_process() {
+    // The process ends at a line with an `x`.
+    let found = search("x\nab\nx and more\nab x\nab\n", "(?<=a)b", usize::MAX).0;
+    assert_eq!(found, [Found::Match(3..4), Found::Undecided(16..20), Found::Match(22..23)]);
 }

@@ -1,7 +1,9 @@
 //! The protocol between the two processes. A request is a header and a text. A response is a sequence of
-//! records of fixed size.
+//! records of fixed size; the first record of a response may have a text behind it.
 
 use std::io::{self, Read, Write};
+
+use super::relaxed::MAX_RELAXED_BYTES;
 
 /// A request to search a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,8 +94,8 @@ pub(super) fn read_request(input: &mut dyn Read) -> io::Result<Option<Request>> 
 /// A record of a response. Positions are byte offsets in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Response {
-    /// The pattern is compiled.
-    Ready,
+    /// The pattern is compiled. With the relaxed pattern, which is empty if there is none.
+    Ready(String),
     /// The pattern is invalid, with the reason.
     Invalid(String),
     /// Everything before this offset is decided.
@@ -116,8 +118,11 @@ const MAX_REASON_BYTES: usize = 1_000;
 impl Response {
     pub(super) fn write(&self, output: &mut dyn Write) -> io::Result<()> {
         let number = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
-        let (tag, first, second, reason) = match self {
-            Response::Ready => (0, 0, 0, ""),
+        let (tag, first, second, text) = match self {
+            Response::Ready(relaxed) if relaxed.len() <= MAX_RELAXED_BYTES => {
+                (0, relaxed.len(), 0, relaxed.as_str())
+            }
+            Response::Ready(_) => (0, 0, 0, ""),
             Response::Invalid(reason) => {
                 let end = (0..=reason.len().min(MAX_REASON_BYTES))
                     .rfind(|&at| reason.is_char_boundary(at))
@@ -133,7 +138,7 @@ impl Response {
         record[1..5].copy_from_slice(&number(first).to_le_bytes());
         record[5..].copy_from_slice(&number(second).to_le_bytes());
         output.write_all(&record)?;
-        output.write_all(reason.as_bytes())
+        output.write_all(text.as_bytes())
     }
 }
 
@@ -164,7 +169,11 @@ impl Iterator for ResponseReader {
         let (first, second) = (number(1) as usize, number(5) as usize);
         let mut length = RECORD_BYTES;
         let response = match record[0] {
-            0 => Response::Ready,
+            0 => {
+                let relaxed = rest.get(RECORD_BYTES..)?.get(..first.min(MAX_RELAXED_BYTES))?;
+                length += relaxed.len();
+                Response::Ready(String::from_utf8_lossy(relaxed).into_owned())
+            }
             1 => {
                 let reason = rest.get(RECORD_BYTES..)?.get(..first.min(MAX_REASON_BYTES))?;
                 length += reason.len();

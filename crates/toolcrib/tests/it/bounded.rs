@@ -5,7 +5,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolcrib::{Call, Cancel, Caps, Error, ErrorKind, Limits, Options, Profile, Reply, Runtime};
 
-/// A look-ahead with exponential time on a line that has only `a`.
+/// A look-ahead with exponential time on a line that has only `a`, and a `c` at its end: the linear engine excludes
+/// lines without it.
 const EXPONENTIAL: &str = "(?=(a+)+b)(a+)+c";
 
 struct Bounded {
@@ -44,7 +45,7 @@ impl Bounded {
 #[test]
 fn catastrophic_backtracking_leaves_only_its_line_undecided() {
     let bounded = Bounded::new();
-    bounded.file("a.txt", format!("aab aac\n{}\naab aac\n", "a".repeat(1 << 20)));
+    bounded.file("a.txt", format!("aab aac\n{}c\naab aac\n", "a".repeat(1 << 20)));
     bounded.file("b.txt", "nothing\n");
     let reply = bounded.call(
         "Grep",
@@ -65,7 +66,7 @@ fn catastrophic_backtracking_leaves_only_its_line_undecided() {
 #[test]
 fn memory_exhaustion_ends_only_the_matcher_process() {
     let bounded = Bounded::new();
-    bounded.file("a.txt", format!("{}\nab\n", "a".repeat(1 << 20)));
+    bounded.file("a.txt", format!("{}b\nab\n", "a".repeat(1 << 20)));
     // Each of a million iterations saves two thousand positions.
     let pattern = format!(r"(?:{}a\1)+(?=b)", "()".repeat(2_000));
     let reply = bounded.call("Grep", json!({"pattern": pattern, "output_mode": "content"}));
@@ -76,7 +77,7 @@ fn memory_exhaustion_ends_only_the_matcher_process() {
 #[test]
 fn multiline_backtracking_is_reported_as_undecided() {
     let bounded = Bounded::new();
-    bounded.file("a.txt", format!("x\n{}\n", "a".repeat(1 << 20)));
+    bounded.file("a.txt", format!("x\n{}c\n", "a".repeat(1 << 20)));
     let args = json!({"pattern": EXPONENTIAL, "multiline": true});
     let text = bounded.call("Grep", args).unwrap().output().to_owned();
     assert!(text.contains("undecided: from 1 line in 1 file"), "{text}");
@@ -85,7 +86,7 @@ fn multiline_backtracking_is_reported_as_undecided() {
 #[test]
 fn search_is_cancelled_within_a_line() {
     let bounded = Bounded::new();
-    bounded.file("a.txt", "a".repeat(1 << 20));
+    bounded.file("a.txt", "a".repeat(1 << 20) + "c");
     let runtime = bounded.runtime();
     let cancel = Cancel::new();
     let call = Call::new("Grep", json!({"pattern": EXPONENTIAL}));
@@ -104,7 +105,7 @@ fn search_is_cancelled_within_a_line() {
 fn search_timeout_is_reported_as_incomplete() {
     let mut bounded = Bounded::new();
     bounded.limits.search_time = Duration::from_secs(3);
-    bounded.file("a.txt", format!("{}\n", "a".repeat(100_000)).repeat(50));
+    bounded.file("a.txt", format!("{}c\n", "a".repeat(100_000)).repeat(50));
     let reply = bounded.call("Grep", json!({"pattern": EXPONENTIAL})).unwrap();
     assert!(!reply.output().contains("in 1 file."), "{}", reply.output());
     assert_eq!(reply.metadata()["complete"], false);
@@ -118,7 +119,7 @@ fn output_filter_reports_backtracking_as_undecided() {
     let call = |tool: &str, args: Value| {
         runtime.call(&session, Call::new(tool, args), Options::default()).unwrap()
     };
-    let command = "echo aab; head -c 60000 /dev/zero | tr '\\0' a; echo; echo aab";
+    let command = "echo aab; head -c 60000 /dev/zero | tr '\\0' a; echo c; echo aab";
     let started = call("Bash", json!({"command": command, "run_in_background": true}));
     let id = started.metadata()["bash_id"].clone();
     call("BashOutput", json!({"bash_id": id, "wait_for": "exit"}));

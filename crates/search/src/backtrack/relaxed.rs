@@ -1,0 +1,90 @@
+//! A pattern for the linear engine that matches wherever a pattern with look-around matches, and in further places.
+//!
+//! What a look-around or an assertion requires is left out, and a backreference may be any text. A construct that is
+//! not certainly covered gives no such pattern, and then every line is searched by the backtracking engine.
+
+use std::fmt::Write;
+
+use fancy_regex::Expr;
+
+/// A longer pattern would save little.
+pub(super) const MAX_RELAXED_BYTES: usize = 16 << 10;
+
+/// `None` if there is none.
+pub(super) fn relaxed(pattern: &str) -> Option<String> {
+    if changes_unicode_mode(pattern) {
+        return None;
+    }
+    let tree = Expr::parse_tree(pattern).ok()?;
+    let mut relaxed = String::new();
+    add(&tree.expr, &mut relaxed)?;
+    (relaxed.len() <= MAX_RELAXED_BYTES).then_some(relaxed)
+}
+
+/// Whether a group may change the meaning of classes such as `\W`. Their texts do not say so.
+fn changes_unicode_mode(pattern: &str) -> bool {
+    let is_flag = |c: &char| c.is_ascii_alphabetic() || *c == '-';
+    pattern.split("(?").skip(1).any(|group| group.chars().take_while(is_flag).any(|c| c == 'u'))
+}
+
+fn add(expr: &Expr, relaxed: &mut String) -> Option<()> {
+    match expr {
+        Expr::Empty
+        | Expr::Assertion(_)
+        | Expr::LookAround(..)
+        | Expr::KeepOut
+        | Expr::ContinueFromPreviousMatchEnd => {}
+        Expr::Any { .. } => relaxed.push_str("(?s:.)"),
+        Expr::Backref { .. } => relaxed.push_str("(?s:.)*"),
+        Expr::Literal { val, casei } => add_group(&regex_syntax::escape(val), *casei, relaxed)?,
+        Expr::Delegate { inner, casei } => add_group(inner, *casei, relaxed)?,
+        Expr::Concat(parts) => parts.iter().try_for_each(|part| add(part, relaxed))?,
+        Expr::Alt(parts) => {
+            relaxed.push_str("(?:");
+            for (at, part) in parts.iter().enumerate() {
+                if at > 0 {
+                    relaxed.push('|');
+                }
+                add(part, relaxed)?;
+            }
+            relaxed.push(')');
+        }
+        Expr::Group(inner) => add(inner, relaxed)?,
+        Expr::AtomicGroup(inner) => add(inner, relaxed)?,
+        Expr::Repeat { child, lo, hi, .. } => {
+            relaxed.push_str("(?:");
+            add(child, relaxed)?;
+            match *hi {
+                usize::MAX => write!(relaxed, "){{{lo},}}").ok()?,
+                hi => write!(relaxed, "){{{lo},{hi}}}").ok()?,
+            }
+        }
+        _ => return None,
+    }
+    (relaxed.len() <= MAX_RELAXED_BYTES).then_some(())
+}
+
+fn add_group(inner: &str, ignore_case: bool, relaxed: &mut String) -> Option<()> {
+    let case = if ignore_case { "i" } else { "" };
+    write!(relaxed, "(?{case}:{inner})").ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_requires_is_kept_without_its_surroundings() {
+        let is = |pattern: &str, expected: Option<&str>| {
+            assert_eq!(relaxed(pattern).as_deref(), expected, "{pattern}");
+        };
+        is("(?<=fn )new", Some("(?:n)(?:e)(?:w)"));
+        is(r"(?!x)\bab?+$", Some("(?:a)(?:(?:b)){0,1}"));
+        is(r"(?i)(a|\.)\1", Some(r"(?:(?i:a)|(?:\.))(?s:.)*"));
+        is(r"(?>\w{2,})(?=.)", Some(r"(?:(?:\w)){2,}"));
+        is("(?<=a)", Some(""));
+        is(r"(?<n>a)(?(<n>)b|c)", None);
+        is(r"(?-u:\W)(?=a)", None);
+        is("(?<=a", None);
+    }
+}
