@@ -1,7 +1,11 @@
 //! Searches many files for a pattern.
 
 mod index_filter;
+mod known_files;
 mod large_file;
+mod mapped_files;
+#[cfg(test)]
+mod mapped_files_tests;
 
 use std::ffi::OsStr;
 
@@ -11,9 +15,10 @@ use self::index_filter::{FileToRead, IndexFilter};
 use crate::content_class::needs_inspection;
 use crate::deadline::Deadline;
 use crate::decoder::{Decoded, Decoder};
+use crate::file_id::FileId;
 use crate::index::FileVerdict;
 use crate::line_matches::{LineMatches, MatchOptions, find};
-use crate::listing::{FileId, Listing};
+use crate::listing::Listing;
 use crate::listing_cache::ListingCaches;
 use crate::parallel_ordered::map_in_order;
 use crate::pattern::Pattern;
@@ -106,19 +111,22 @@ pub fn grep(
     mut take: impl FnMut(FileId, LineMatches, Stamp) -> bool + Send,
 ) -> Searched {
     let mut stats = Searched { complete: true, ..Searched::default() };
-    let index_filter = IndexFilter::begin(grep);
-    let (first, rest) = files.split_at(files.len().min(FIRST_BATCH));
-    for files in [first, rest] {
-        let (files, skipped_before) = match &index_filter {
-            Some(index_filter) => index_filter.skip_known(grep, files),
+    let mut index_filter = IndexFilter::begin(grep, files);
+    let first = files.len().min(FIRST_BATCH);
+    for range in [0..first, first..files.len()] {
+        let (to_read, skipped_before) = match &mut index_filter {
+            Some(index_filter) => index_filter.files_to_read(grep, files, range),
             None => (
-                files.iter().map(|file| FileToRead { file: *file, skipped_before: 0 }).collect(),
+                files[range]
+                    .iter()
+                    .map(|file| FileToRead { file: *file, skipped_before: 0 })
+                    .collect(),
                 0,
             ),
         };
         let mut to_the_end = true;
         map_in_order(
-            &files,
+            &to_read,
             || Reader::new(grep, index_filter.as_ref()),
             |reader, to_read| {
                 if grep.stop.is_over() {
@@ -139,7 +147,7 @@ pub fn grep(
         stats.searched += skipped_before;
     }
     if let Some(index_filter) = index_filter {
-        index_filter.finish(grep);
+        index_filter.finish(grep, files);
     }
     stats
 }

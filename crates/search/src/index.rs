@@ -8,7 +8,6 @@
 //! A file that was modified very recently is racy: a later write might not change its fingerprint. It is
 //! indexed only after it has aged. Only local file systems are indexed.
 
-mod bit_set;
 mod build;
 mod posting_codec;
 mod posting_storage;

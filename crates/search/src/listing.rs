@@ -12,6 +12,9 @@ use toolcrib_fs::{Directory, Stamp};
 pub use self::candidate::Candidate;
 use crate::cached_directory::CachedDirectory;
 use crate::cached_doc_id::{CachedDocId, CachedDocIdVersion};
+use crate::doc_id::DocId;
+use crate::doc_map::{DocMap, DocMapState};
+use crate::file_id::FileId;
 use crate::ignore_rules::{IgnoreFiles, RuleScope};
 
 /// The files of a tree. A directory holds its names in one buffer, so that a file costs its name and sixteen
@@ -38,6 +41,20 @@ pub(crate) struct ListingSummary {
     /// Files without symlinks, in path order.
     files: OnceLock<Arc<[FileId]>>,
     pruned: OnceLock<Pruned>,
+    /// The files by their cached ids.
+    pub(crate) doc_map: DocMapState,
+}
+
+impl ListingSummary {
+    /// A copy, for a new listing with the same files and the same cached ids.
+    pub(crate) fn copied(&self) -> ListingSummary {
+        ListingSummary {
+            entries: self.entries.clone(),
+            files: self.files.clone(),
+            pruned: self.pruned.clone(),
+            doc_map: self.doc_map.copied(),
+        }
+    }
 }
 
 /// One directory of a listing.
@@ -95,13 +112,6 @@ pub(crate) fn has_at_least(directories: &[Arc<ListedDirectory>], least: u64) -> 
 /// Invalidates everything that is known about files. Watches stay.
 pub(crate) fn invalidate_all(directories: &[Arc<ListedDirectory>]) {
     directories.iter().for_each(|listed| listed.cache.watch.invalidate(&listed.cache.doc_ids));
-}
-
-/// Identifies a file of a listing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FileId {
-    pub(crate) directory: u32,
-    pub(crate) entry: u32,
 }
 
 /// The entries that a walk left out.
@@ -199,6 +209,26 @@ impl ListedDirectory {
     /// The slot of a file.
     pub(crate) fn slot_by_name(&self, name: &OsStr) -> Option<&CachedDocId> {
         self.position(name).and_then(|at| self.cache.doc_ids.get(at))
+    }
+
+    /// Clears the cached id of a file. Returns the number of its entry.
+    pub(crate) fn clear_slot(&self, name: &OsStr) -> Option<u32> {
+        let at = self.position(name)?;
+        self.cache.doc_ids.get(at)?.clear();
+        u32::try_from(at).ok()
+    }
+
+    /// Whether it is the same directory as `other` and has the same entries, each with the same number.
+    pub(crate) fn has_same_entries(&self, other: &ListedDirectory) -> bool {
+        let same = |(one, two): (&Entry, &Entry)| {
+            one.kind == two.kind && self.name(*one) == other.name(*two)
+        };
+        self.identity.is_some()
+            && self.identity == other.identity
+            && (self.gone, self.hidden, &self.path) == (other.gone, other.hidden, &other.path)
+            && self.pruned == other.pruned
+            && self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(&other.entries).all(same)
     }
 
     /// The position in the listing of a subdirectory.
@@ -302,6 +332,28 @@ impl Listing {
             }
         };
         self.summary.files.get_or_init(without_symlinks).clone()
+    }
+
+    /// Whether these are all files of the cached listing of a whole root.
+    pub(crate) fn are_all_cached(&self, files: &[FileId]) -> bool {
+        // Comparing the slices by address takes no time, and only `files` returns this one.
+        let are_all = |all: &Arc<[FileId]>| std::ptr::eq(all.as_ref(), files);
+        self.is_cached && self.top == 0 && self.summary.files.get().is_some_and(are_all)
+    }
+
+    /// The cached id of a file in the index.
+    pub(crate) fn cached_doc_id(&self, file: FileId) -> Option<DocId> {
+        let doc_ids = &self.directories[file.directory as usize].cache.doc_ids;
+        doc_ids.get(file.entry as usize).and_then(CachedDocId::get)
+    }
+
+    /// Makes the map from cached ids to files.
+    pub(crate) fn make_doc_map(&self) {
+        let doc_map = &self.summary.doc_map;
+        let version = doc_map.version();
+        let entry_counts = self.directories.iter().map(|listed| listed.entries.len());
+        let map = DocMap::new(&self.files(), entry_counts, |file| self.cached_doc_id(file));
+        doc_map.store(version, map);
     }
 
     fn entries(&self) -> &Arc<[FileId]> {

@@ -271,6 +271,11 @@ fn refresh(
         watched_directories.as_mut().map_or_else(WatchedChanges::default, |watched_directories| {
             watched_directories.drain_events(&directories)
         });
+    if changes.many_cleared {
+        summary.doc_map.forget();
+    } else {
+        summary.doc_map.note_cleared(&changes.cleared);
+    }
     if self_check.missed_event(&directories) {
         root.watches_failed.store(true, Ordering::Relaxed);
         return None;
@@ -284,7 +289,7 @@ fn refresh(
     }
     if is_quiet && changes.changed.is_empty() {
         let invalidated =
-            run_self_check(&mut self_check, request.tree, &directories, root, settings);
+            run_self_check(&mut self_check, request.tree, &directories, &summary, root, settings);
         let to_check = (!invalidated).then_some(to_check);
         return Some(CachedListing {
             directories,
@@ -307,11 +312,15 @@ fn refresh(
         let new = list_again(request, Arc::unwrap_or_clone(directories), &changes.changed)?;
         if let Some(watched_directories) = &mut watched_directories {
             watched_directories.end_stale_watches(&old, &new);
+            // Another thread may still fill the old summary from the old listing. So this one gets its own.
+            summary = summary_of(&old, &new, &changes.changed, &summary);
             if has_new_links(request.tree, &new, &changes.names, old.len()) {
                 invalidate_all(&new);
+                summary.doc_map.forget();
             }
+        } else {
+            summary = Arc::default();
         }
-        summary = Arc::default();
         Arc::new(new)
     };
     let may_watch = !root.watches_failed.load(Ordering::Relaxed);
@@ -324,7 +333,7 @@ fn refresh(
         let is_final =
             |listed: &Arc<ListedDirectory>| listed.gone || !listed.cache.watch.may_become_current();
         to_check = directories.iter().all(is_final).then(|| directories_to_check(&directories));
-        if run_self_check(&mut self_check, request.tree, &directories, root, settings) {
+        if run_self_check(&mut self_check, request.tree, &directories, &summary, root, settings) {
             to_check = None;
         }
     }
@@ -336,6 +345,19 @@ fn refresh(
         summary,
         to_check,
     })
+}
+
+/// The summary of a new listing. If it has the same files with the same cached ids, that of the old one is copied:
+/// a file that is replaced by another of its name, as most programs write files, changes nothing here.
+fn summary_of(
+    old: &[Arc<ListedDirectory>],
+    new: &[Arc<ListedDirectory>],
+    changed: &[u32],
+    summary: &ListingSummary,
+) -> Arc<ListingSummary> {
+    let is_same = |at: &u32| old[*at as usize].has_same_entries(&new[*at as usize]);
+    let is_kept = old.len() == new.len() && changed.iter().all(is_same);
+    if is_kept { Arc::new(summary.copied()) } else { Arc::default() }
 }
 
 /// Whether a new file has, or may have, a second name. A write through that name may change an indexed file
@@ -364,12 +386,17 @@ fn run_self_check(
     self_check: &mut WatchSelfCheck,
     tree: &BulkReader,
     directories: &Directories,
+    summary: &ListingSummary,
     root: &RootCache,
     settings: IndexSettings,
 ) -> bool {
     let snapshot = root.index.snapshot();
-    self_check
-        .check_some(tree, directories, settings.trial_pause, |position| snapshot.stamp(position))
+    let stamp_of = |position| snapshot.stamp(position);
+    let is_invalidated = self_check.check_some(tree, directories, settings.trial_pause, stamp_of);
+    if is_invalidated {
+        summary.doc_map.forget();
+    }
+    is_invalidated
 }
 
 /// The directories that must be compared with the disk.

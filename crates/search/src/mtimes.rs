@@ -3,7 +3,8 @@
 use toolcrib_fs::{BulkReader, Directory};
 
 use crate::cached_mtimes::{CachedMtime, Mtime};
-use crate::listing::{FileId, ListedDirectory, Listing};
+use crate::file_id::FileId;
+use crate::listing::{ListedDirectory, Listing};
 use crate::parallel_ordered::map_in_order;
 
 /// The mtime of each file. `None` for files that no longer exist.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{BulkReader, IsDirectory, Unwatched, Watch, WatchEvent, Watcher};
 
+use crate::file_id::FileId;
 use crate::ignore_rules::is_ignore_file;
 use crate::listing::{ListedDirectory, ListedKind, invalidate_all};
 
@@ -44,6 +45,9 @@ pub(crate) struct WatchedChanges {
     pub(crate) paths_changed: bool,
     /// Some directories are no longer current.
     pub(crate) states_changed: bool,
+    /// Files whose cached id was cleared, and whether further ids were cleared.
+    pub(crate) cleared: Vec<FileId>,
+    pub(crate) many_cleared: bool,
 }
 
 /// Number of directories that are watched in one call. The rest is left to later calls.
@@ -77,29 +81,32 @@ impl WatchedDirectories {
                 changes.states_changed = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     let listed = &listing[at as usize];
-                    record_change(listed, name, &mut changes);
+                    record_change(listed, at, name, &mut changes);
                     changes.changed.push(at);
                     if !is_directory {
                         changes.names.push((at, name.to_owned()));
                     }
                     if is_directory && let Some(child) = listed.directory_by_name(name) {
+                        changes.many_cleared = true;
                         unwatch_beneath(watcher, directories, listing, child);
                     }
                 }
             }
             WatchEvent::Content(watch, name) => {
-                for at in directories.get(&watch).into_iter().flatten() {
-                    record_change(&listing[*at as usize], name, &mut changes);
+                for &at in directories.get(&watch).into_iter().flatten() {
+                    record_change(&listing[at as usize], at, name, &mut changes);
                 }
             }
             WatchEvent::Moved(watch) => {
                 changes.states_changed = true;
+                changes.many_cleared = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch_beneath(watcher, directories, listing, at);
                 }
             }
             WatchEvent::Ended(watch) => {
                 changes.states_changed = true;
+                changes.many_cleared = true;
                 for at in directories.get(&watch).cloned().unwrap_or_default() {
                     unwatch(watcher, directories, &listing[at as usize], at);
                 }
@@ -108,6 +115,7 @@ impl WatchedDirectories {
             // Permissions of a directory affect everything beneath it.
             WatchEvent::Directory(_) | WatchEvent::Lost => {
                 changes.states_changed = true;
+                changes.many_cleared = true;
                 invalidate_all(listing);
             }
         });
@@ -180,10 +188,10 @@ impl Drop for WatchedDirectories {
 
 type Directories = HashMap<Watch, Vec<u32>>;
 
-fn record_change(listed: &ListedDirectory, name: &OsStr, changes: &mut WatchedChanges) {
+fn record_change(listed: &ListedDirectory, at: u32, name: &OsStr, changes: &mut WatchedChanges) {
     changes.rules_changed |= is_ignore_file(name);
-    if let Some(slot) = listed.slot_by_name(name) {
-        slot.clear();
+    if let Some(entry) = listed.clear_slot(name) {
+        changes.cleared.push(FileId { directory: at, entry });
     }
 }
 

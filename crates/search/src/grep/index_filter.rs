@@ -1,21 +1,29 @@
 //! Filters the files of one search with the index: which files need not be read.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use toolcrib_fs::{Directory, Stamp};
 
 use super::Grep;
+use super::known_files::KnownFiles;
+use super::mapped_files::MappedFiles;
 use crate::cached_doc_id::CachedDocId;
 use crate::doc_id::DocId;
-use crate::index::{BuildInput, FileVerdict, Index, IndexQuery, NoMatchLookup};
-use crate::listing::{FileId, Listing};
+use crate::file_id::FileId;
+use crate::index::{BuildInput, FileVerdict, Index, IndexQuery};
+use crate::listing::Listing;
 
 /// The index of a root, queried for one search.
 pub(crate) struct IndexFilter {
     index: Arc<Index>,
     /// `None` if the index cannot help here.
     query: Option<IndexQuery>,
+    /// If all files of a listing are searched, their map. Otherwise every file is visited.
+    mapped: Option<MappedFiles>,
+    /// Whether a map is made after the search.
+    makes_map: bool,
     /// Number of files that are not indexed.
     unindexed: AtomicUsize,
 }
@@ -29,40 +37,53 @@ pub(crate) struct FileToRead {
 /// This many unindexed files trigger a build.
 const MIN_UNINDEXED_TO_BUILD: usize = 8;
 
+/// A map is made if at least 7 of 8 visited files have a cached id.
+const MAPPED_EIGHTHS: usize = 7;
+
+/// A new map is made if this many files, and this part of all files, are visited only because the map is old.
+const MIN_OUTDATED: usize = 64;
+const OUTDATED_PART: usize = 64;
+
 impl IndexFilter {
     /// `None` if there is no index.
-    pub(crate) fn begin(grep: &Grep<'_>) -> Option<IndexFilter> {
+    pub(crate) fn begin(grep: &Grep<'_>, files: &[FileId]) -> Option<IndexFilter> {
         let index = grep.tables?.index(grep.tree, grep.listing)?;
         if !grep.pattern.trigram_query.is_all() {
             index.load();
         }
         let query = index.query(grep.pattern, grep.max_bytes);
-        Some(IndexFilter { index, query, unindexed: AtomicUsize::new(0) })
+        let may_be_mapped = query.is_some() && grep.listing.are_all_cached(files);
+        let mapped = if may_be_mapped { MappedFiles::of(grep.listing) } else { None };
+        Some(IndexFilter { index, query, mapped, makes_map: false, unindexed: AtomicUsize::new(0) })
     }
 
-    /// Skips the files that are known to have no match without a stat.
-    pub(crate) fn skip_known(&self, grep: &Grep<'_>, files: &[FileId]) -> (Vec<FileToRead>, u64) {
-        let mut no_match_lookup = self.query.as_ref().map(IndexQuery::no_match_lookup);
-        let mut to_read = Vec::new();
-        let mut skipped_before = 0;
-        for files in files.chunk_by(|one, next| one.directory == next.directory) {
-            let slots = &grep.listing.directories[files[0].directory as usize].cache.doc_ids;
-            for file in files {
-                let id = slots.get(file.entry as usize).and_then(CachedDocId::get);
-                let has_no_match = |no_match_lookup: &mut NoMatchLookup<'_>| {
-                    id.is_some_and(|id| no_match_lookup.has_no_match(id))
-                };
-                if no_match_lookup.as_mut().is_some_and(has_no_match) {
-                    skipped_before += 1;
-                } else {
-                    to_read.push(FileToRead {
-                        file: *file,
-                        skipped_before: std::mem::take(&mut skipped_before),
-                    });
-                }
+    /// The files of a range that may match, without those that are known to have no match without a stat. Also
+    /// returns the number of files after the last one.
+    pub(crate) fn files_to_read(
+        &mut self,
+        grep: &Grep<'_>,
+        files: &[FileId],
+        range: Range<usize>,
+    ) -> (Vec<FileToRead>, u64) {
+        let mut to_read = FilesToRead { files, found: Vec::new(), next: range.start };
+        let Some(query) = &self.query else {
+            range.clone().for_each(|position| to_read.push(position));
+            return to_read.up_to(range.end);
+        };
+        let mut known = KnownFiles::new(query, grep.listing, files);
+        match &self.mapped {
+            Some(mapped) => {
+                mapped.visit_possible(query, &range, &mut known, |position| to_read.push(position));
+                self.makes_map |= known.found > MIN_OUTDATED.max(files.len() / OUTDATED_PART);
+            }
+            None => {
+                let possible = range.clone().filter(|position| known.may_match(*position));
+                possible.for_each(|position| to_read.push(position));
+                self.makes_map |=
+                    known.found * 8 >= range.len() * MAPPED_EIGHTHS && !range.is_empty();
             }
         }
-        (to_read, skipped_before)
+        to_read.up_to(range.end)
     }
 
     /// The id and stat fingerprint of a file, if it is unchanged since it was indexed. In a
@@ -97,8 +118,11 @@ impl IndexFilter {
         self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(id))
     }
 
-    /// Starts a build or a self-check in the background, after the search.
-    pub(crate) fn finish(self, grep: &Grep<'_>) {
+    /// Makes a map for the next search, and starts a build or a self-check in the background, after the search.
+    pub(crate) fn finish(self, grep: &Grep<'_>, files: &[FileId]) {
+        if self.makes_map && grep.listing.are_all_cached(files) {
+            grep.listing.make_doc_map();
+        }
         let needs_build = match &self.query {
             Some(_) => self.unindexed.load(Ordering::Relaxed) >= MIN_UNINDEXED_TO_BUILD,
             None => self.index.is_empty(),
@@ -115,5 +139,27 @@ impl IndexFilter {
         } else if self.query.is_some() {
             self.index.check_later(grep.tree, work, grep.pattern);
         }
+    }
+}
+
+/// Collects files to read, in order.
+struct FilesToRead<'a> {
+    files: &'a [FileId],
+    found: Vec<FileToRead>,
+    /// The position after the last file.
+    next: usize,
+}
+
+impl FilesToRead<'_> {
+    fn push(&mut self, position: usize) {
+        let Some(file) = self.files.get(position) else { return };
+        let skipped_before = position.saturating_sub(self.next) as u64;
+        self.found.push(FileToRead { file: *file, skipped_before });
+        self.next = position + 1;
+    }
+
+    /// The files, and the number of files that follow the last one.
+    fn up_to(self, end: usize) -> (Vec<FileToRead>, u64) {
+        (self.found, end.saturating_sub(self.next) as u64)
     }
 }

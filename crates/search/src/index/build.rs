@@ -13,7 +13,8 @@ use super::snapshot::Snapshot;
 use super::{Index, MAX_OPEN_SEGMENTS};
 use crate::content_class::ContentClass;
 use crate::decoder::Decoder;
-use crate::listing::{FileId, ListedDirectory, ListedKind};
+use crate::file_id::FileId;
+use crate::listing::{ListedDirectory, ListedKind};
 
 /// The files to index.
 pub(crate) struct BuildInput {

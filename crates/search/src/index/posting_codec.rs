@@ -4,10 +4,13 @@
 //! as ones followed by a zero. A dense list is a bitmap instead. A list stores no length: it ends with its
 //! bytes, padded with ones.
 
-use super::bit_set::BitSet;
+use crate::bit_set::BitSet;
 
 /// First byte of a bitmap. Otherwise the first byte is the number of low bits of a gap.
 const BITMAP: u8 = u8::MAX;
+
+/// A gap has no more low bits. Otherwise the list is damaged.
+const MAX_LOW_BITS: u32 = 16;
 
 /// Appends a list of ascending numbers below `all`.
 pub(super) fn encode(chunks: &[u16], all: usize, bytes: &mut Vec<u8>) {
@@ -42,12 +45,21 @@ pub(super) fn decode(bytes: &[u8], into: &mut BitSet) {
     if low == BITMAP {
         return into.union_bytes(bytes);
     }
+    let low = u32::from(low);
     let mut reader = Reader { bytes, at: 0 };
     let mut next = 0_usize;
-    while let Some(gap) = reader.gap(u32::from(low)) {
+    let mut take = |gap: u32| {
         next += gap as usize;
         into.set(next);
         next += 1;
+    };
+    loop {
+        reader.short_gaps(low, &mut take);
+        // A long gap, or one of the last ones.
+        match reader.gap(low) {
+            Some(gap) => take(gap),
+            None => return,
+        }
     }
 }
 
@@ -105,6 +117,36 @@ impl Reader<'_> {
         u64::from_le_bytes(eight) >> (self.at % 8)
     }
 
+    /// Reads gaps while each is within the peeked bits. Most lists have several gaps in so many bits, and decoding
+    /// them one by one is what most of a lookup takes.
+    fn short_gaps(&mut self, low: u32, mut take: impl FnMut(u32)) {
+        if low > MAX_LOW_BITS {
+            return;
+        }
+        let low_mask = (1 << low) - 1;
+        loop {
+            let Some(eight) = self.bytes.get(self.at / 8..).and_then(<[u8]>::first_chunk) else {
+                return;
+            };
+            let mut bits = u64::from_le_bytes(*eight) >> (self.at % 8);
+            let mut left = Reader::PEEK_BITS;
+            loop {
+                let ones = (!bits).trailing_zeros();
+                let length = ones + 1 + low;
+                if length > left {
+                    break;
+                }
+                take(ones << low | (bits >> (ones + 1) & low_mask) as u32);
+                bits >>= length;
+                left -= length;
+            }
+            if left == Reader::PEEK_BITS {
+                return;
+            }
+            self.at += (Reader::PEEK_BITS - left) as usize;
+        }
+    }
+
     fn gap(&mut self, low: u32) -> Option<u32> {
         let mut high = 0_u32;
         let mut bits = self.bits();
@@ -123,7 +165,7 @@ impl Reader<'_> {
         let value =
             if ones + 1 + low <= Reader::PEEK_BITS { bits >> (ones + 1) } else { self.bits() };
         self.at += low as usize;
-        if self.at > self.bytes.len() * 8 || low > 16 {
+        if self.at > self.bytes.len() * 8 || low > MAX_LOW_BITS {
             return None;
         }
         Some(high << low | (value & ((1 << low) - 1)) as u32)

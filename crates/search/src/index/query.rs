@@ -1,14 +1,18 @@
 //! Evaluates a pattern against the index: which files cannot match.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use super::bit_set::BitSet;
+use toolcrib_fs::in_parallel;
+
 use super::segment::Segment;
 use super::snapshot::Snapshot;
+use crate::bit_set::BitSet;
 use crate::content_class::ContentClass;
 use crate::doc_id::DocId;
+use crate::parallel_ordered::threads;
 use crate::pattern::Pattern;
 use crate::trigram::Trigram;
 use crate::trigram_query::TrigramQuery;
@@ -46,14 +50,14 @@ pub(crate) struct NoMatchLookup<'a> {
 }
 
 impl NoMatchLookup<'_> {
-    /// Whether a file certainly has no match.
-    pub(crate) fn has_no_match(&mut self, position: DocId) -> bool {
+    /// Whether a file certainly has no match. `None` if its segment no longer exists.
+    pub(crate) fn has_no_match(&mut self, position: DocId) -> Option<bool> {
         let no_match = match self.last {
             Some((serial, no_match)) if serial == position.serial => no_match,
             _ => self.query.files_without_match(position.serial),
         };
         self.last = Some((position.serial, no_match));
-        no_match.is_some_and(|files| files.contains(position.file as usize))
+        no_match.map(|files| files.contains(position.file as usize))
     }
 }
 
@@ -69,6 +73,9 @@ pub(crate) enum FileVerdict {
     /// Any match is in one of these parts.
     Within(Vec<Range<u64>>),
 }
+
+/// A thread looks up at least this many segments. Starting it takes as long as looking up one.
+const MIN_SEGMENTS_OF_THREAD: usize = 3;
 
 /// The parts are read alone only if the file is at least this many times larger. Otherwise it is read whole.
 const PARTIAL_READ_FACTOR: u64 = 2;
@@ -132,6 +139,33 @@ impl IndexQuery {
             FileVerdict::Unknown
         }
     }
+
+    /// Looks up several segments at once, on all cores.
+    pub(crate) fn look_up(&self, serials: impl Iterator<Item = u32>) {
+        let segments = serials.filter_map(|serial| self.snapshot.segment_index(serial));
+        let missing: Vec<usize> =
+            segments.filter(|at| self.candidates[*at].get().is_none()).collect();
+        let threads = threads().min(missing.len() / MIN_SEGMENTS_OF_THREAD);
+        if threads > 1 {
+            let Ok(()) = in_parallel(threads, &missing, |at| {
+                self.candidates(*at);
+                Ok::<(), Infallible>(())
+            });
+        }
+    }
+
+    /// Visits the files of a segment below `count` that may have a match. Returns false if the segment no longer
+    /// exists.
+    pub(crate) fn for_each_possible(
+        &self,
+        serial: u32,
+        count: usize,
+        take: impl FnMut(usize),
+    ) -> bool {
+        let no_match = self.files_without_match(serial);
+        no_match.inspect(|no_match| no_match.for_each_missing(count, take)).is_some()
+    }
+
     /// The files of a segment that have no match.
     fn files_without_match(&self, serial: u32) -> Option<&BitSet> {
         Some(&self.candidates(self.snapshot.segment_index(serial)?).no_match)

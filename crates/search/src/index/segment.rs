@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 
 use toolcrib_fs::{CachedFile, ContentHash, Stamp};
 
-use super::bit_set::BitSet;
 use super::posting_codec;
 use super::posting_storage::PostingStorage;
 use super::text_chunks::{chunks, with_overlap};
+use crate::bit_set::BitSet;
 use crate::content_class::ContentClass;
 use crate::trigram::{self, PAIR_COUNT, TRIGRAM_COUNT, Trigram};
 

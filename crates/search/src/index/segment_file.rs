@@ -164,9 +164,9 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::bit_set::BitSet;
     use super::super::segment::SegmentBuilder;
     use super::*;
+    use crate::bit_set::BitSet;
 
     fn segment() -> Segment {
         let mut builder = SegmentBuilder::new(64);

@@ -83,7 +83,7 @@ pub(crate) fn search(
             keep: MatchOptions { skip: 0, most: 5, count_to: u64::MAX, before: 1, after: 1 },
             stop: &stop,
         };
-        let files = listing.choose(|_| true, |file| !file.is_link());
+        let files = listing.files();
         let mut found = Vec::new();
         let stats = grep(&search, &files, |file, hits, _| {
             found.push((listing.path(file).display().to_string(), hits));
