@@ -32,6 +32,7 @@ mod line_matches;
 mod listing;
 mod listing_cache;
 mod listing_freshness;
+mod matcher_cache;
 mod mtimes;
 mod parallel_ordered;
 mod path_glob;

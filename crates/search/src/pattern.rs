@@ -17,6 +17,7 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 use crate::backtrack::{Backtracker, CompileError, Found, Processes};
 use crate::deadline::Deadline;
 use crate::line_around::line_around;
+use crate::matcher_cache::{MatcherCache, MatcherKey};
 use crate::trigram_query::TrigramQuery;
 
 /// A pattern and its options.
@@ -88,6 +89,9 @@ pub enum LineReason {
 /// Why a pattern cannot be compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternError(String);
+
+/// The linear patterns of all roots and sessions.
+static MATCHERS: MatcherCache = MatcherCache::new();
 
 /// Longer than any useful pattern.
 const MAX_PATTERN_BYTES: usize = 64 << 10;
@@ -203,19 +207,13 @@ impl Pattern {
         understood: PatternSyntax,
     ) -> Result<Pattern, PatternError> {
         let multiline = options.multiline || crosses_lines(hir);
-        let mut builder = RegexMatcherBuilder::new();
-        builder
-            .case_insensitive(options.ignore_case)
-            .multi_line(true)
-            .unicode(true)
-            .size_limit(MAX_COMPILED_BYTES)
-            .dfa_size_limit(MAX_CACHE_BYTES)
-            .nest_limit(MAX_NESTING)
-            .crlf(true);
-        if multiline {
-            builder.line_terminator(None).dot_matches_new_line(options.multiline);
-        }
-        let matcher = builder.build(pattern).map_err(|_| too_large())?;
+        let key = MatcherKey {
+            pattern: pattern.to_owned(),
+            ignore_case: options.ignore_case,
+            crosses_lines: multiline,
+            dot_matches_new_line: options.multiline,
+        };
+        let matcher = MATCHERS.get(key, compile)?;
         let (ascii, trigram_query) = (is_ascii(hir), TrigramQuery::of(hir));
         let (engine, source) = (Engine::Linear(matcher), options.into());
         Ok(Pattern { engine, multiline, ascii, trigram_query, source, understood })
@@ -249,6 +247,22 @@ impl Pattern {
             }
         }
     }
+}
+
+fn compile(key: &MatcherKey) -> Result<RegexMatcher, PatternError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .case_insensitive(key.ignore_case)
+        .multi_line(true)
+        .unicode(true)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_CACHE_BYTES)
+        .nest_limit(MAX_NESTING)
+        .crlf(true);
+    if key.crosses_lines {
+        builder.line_terminator(None).dot_matches_new_line(key.dot_matches_new_line);
+    }
+    builder.build(&key.pattern).map_err(|_| too_large())
 }
 
 impl From<PatternOptions<'_>> for PatternSource {
