@@ -1,5 +1,6 @@
 //! Names the definitions that the shown lines are in.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -114,7 +115,7 @@ fn source_name(path: &Path) -> Option<&str> {
 
 /// Whether the bytes have the shown lines: the file may have changed since it was searched.
 fn has_lines(bytes: &[u8], shown: &[ShownLine]) -> bool {
-    let Decoded::Text(text, _) = SearchDecoder.read(bytes) else { return false };
+    let Some(text) = text_of(bytes) else { return false };
     let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     shown.iter().filter(|line| line.hit.is_some()).all(|line| {
         let first = line.text.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -124,6 +125,19 @@ fn has_lines(bytes: &[u8], shown: &[ShownLine]) -> bool {
             first.is_empty() || line.windows(first.len()).any(|part| part == first)
         })
     })
+}
+
+/// The text of a file, as it was searched. Finding the encoding takes longer than the search, so plain text is recognized
+/// first.
+fn text_of(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let has = |byte| memchr::memchr(byte, bytes).is_some();
+    if has(b'\n') && !has(0) && std::str::from_utf8(bytes).is_ok() {
+        return Some(bytes.into());
+    }
+    match SearchDecoder.read(bytes) {
+        Decoded::Text(text, _) => Some(text),
+        Decoded::Binary => None,
+    }
 }
 
 /// The definition of each line. A context line has that of the next match in its group, or of the previous one.
