@@ -220,6 +220,8 @@ struct Reader<'a> {
     index_filter: Option<&'a IndexFilter>,
     directory: Option<(u32, Directory)>,
     buffer: Vec<u8>,
+    /// The stat fingerprint of the current file, if its indexed content is plain text.
+    plain: Option<Stamp>,
 }
 
 /// A larger buffer is freed after use.
@@ -232,7 +234,7 @@ pub(crate) const BINARY: &str = "binary";
 
 impl<'a> Reader<'a> {
     fn new(grep: &'a Grep<'a>, index_filter: Option<&'a IndexFilter>) -> Self {
-        Reader { grep, index_filter, directory: None, buffer: Vec::new() }
+        Reader { grep, index_filter, directory: None, buffer: Vec::new(), plain: None }
     }
 
     fn search_file(&mut self, file: FileId, keep: MatchOptions) -> Outcome {
@@ -240,6 +242,7 @@ impl<'a> Reader<'a> {
             self.buffer = Vec::new();
         }
         let mut buffer = std::mem::take(&mut self.buffer);
+        self.plain = None;
         let outcome = self
             .outcome_from_index(file, &mut buffer)
             .unwrap_or_else(|| self.read_and_search(file, keep, &mut buffer));
@@ -260,7 +263,7 @@ impl<'a> Reader<'a> {
             }
             Err(outcome) => return outcome,
         };
-        match self.search(buffer, keep) {
+        match self.search(buffer, self.plain == Some(stamp), keep) {
             Some(hits) if hits.is_empty() => Outcome::Nothing,
             Some(hits) => Outcome::Found(hits, stamp),
             None => Outcome::Binary,
@@ -274,6 +277,7 @@ impl<'a> Reader<'a> {
         let name: &OsStr = self.grep.listing.name(file);
         let listing = self.grep.listing;
         let (position, stamp) = index_filter.find(listing, file, || self.open(file))?;
+        self.plain = index_filter.is_plain(position).then_some(stamp);
         match index_filter.verdict(position) {
             FileVerdict::NoMatch => Some(Outcome::Nothing),
             FileVerdict::Binary if self.grep.named => None,
@@ -330,15 +334,16 @@ impl<'a> Reader<'a> {
         self.directory.as_ref().map(|(_, directory)| directory)
     }
 
-    /// Searches bytes for the pattern. Returns `None` if they are not text.
+    /// Searches bytes for the pattern. Returns `None` if they are not text. `is_plain`: the index knows that they are
+    /// plain text.
     ///
     /// Nearly all files are plain UTF-8, and validating that takes as long as searching. So a file is
     /// inspected first only if it has a NUL or another mark of unusual text. The encoding is checked only
     /// where it could matter: if the pattern has characters beyond ASCII, or if there was a match.
-    fn search(&self, bytes: &[u8], keep: MatchOptions) -> Option<LineMatches> {
+    fn search(&self, bytes: &[u8], is_plain: bool, keep: MatchOptions) -> Option<LineMatches> {
         let Grep { pattern, stop, .. } = self.grep;
-        let is_not_utf8 = |bytes: &[u8]| std::str::from_utf8(bytes).is_err();
-        if !needs_inspection(bytes) && (pattern.ascii || !is_not_utf8(bytes)) {
+        let is_not_utf8 = |bytes: &[u8]| !is_plain && std::str::from_utf8(bytes).is_err();
+        if (is_plain || !needs_inspection(bytes)) && (pattern.ascii || !is_not_utf8(bytes)) {
             let text = bytes.strip_prefix(UTF8_BOM).unwrap_or(bytes);
             let hits = find(pattern, text, keep, stop);
             if hits.count == 0 || !pattern.ascii || !is_not_utf8(bytes) {

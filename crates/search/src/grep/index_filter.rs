@@ -118,6 +118,11 @@ impl IndexFilter {
         self.query.as_ref().map_or(FileVerdict::Unknown, |known| known.verdict(id))
     }
 
+    /// Whether a file is plain text, as it was indexed.
+    pub(crate) fn is_plain(&self, id: DocId) -> bool {
+        self.query.as_ref().is_some_and(|query| query.is_plain(id))
+    }
+
     /// Makes a map for the next search, and starts a build or a self-check in the background, after the search.
     pub(crate) fn finish(self, grep: &Grep<'_>, files: &[FileId]) {
         if self.makes_map && grep.listing.are_all_cached(files) {

@@ -166,6 +166,12 @@ impl IndexQuery {
         no_match.inspect(|no_match| no_match.for_each_missing(count, take)).is_some()
     }
 
+    /// Whether a file is plain text, as it was indexed.
+    pub(crate) fn is_plain(&self, id: DocId) -> bool {
+        let segment = self.snapshot.segment_index(id.serial).map(|at| &self.snapshot.segments[at]);
+        segment.is_some_and(|segment| segment.plain.contains(id.file as usize))
+    }
+
     /// The files of a segment that have no match.
     fn files_without_match(&self, serial: u32) -> Option<&BitSet> {
         Some(&self.candidates(self.snapshot.segment_index(serial)?).no_match)
