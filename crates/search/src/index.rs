@@ -21,7 +21,7 @@ mod snapshot;
 mod text_chunks;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -109,7 +109,6 @@ struct BuildState {
     running: bool,
     /// No build starts before this time.
     not_before: Option<Instant>,
-    serial: u32,
     last_duration: Option<Duration>,
     full: bool,
     /// Time of the last self-check.
@@ -121,6 +120,10 @@ struct BuildState {
     dropped_older: bool,
     has_newer: bool,
 }
+
+/// The last serial of any index. A listing with cached ids may outlive the index that they come from, so an id must not
+/// mean another file in the next index of that root.
+static LAST_SERIAL: AtomicU32 = AtomicU32::new(0);
 
 /// Minimum pause between two builds: this, or ten times the duration of the last build. Few unindexed files
 /// cost little.
@@ -170,7 +173,7 @@ impl Index {
             let fits = bytes <= self.settings.max_bytes;
             let read = || {
                 let (bytes, file) = cache.get(&cached)?;
-                let serial = self.next_serial();
+                let serial = Index::next_serial();
                 let segment = segment_file::from_bytes(&bytes, self.settings.chunk_bytes, serial)?;
                 let _ = segment.cache_hash.set(cached.hash);
                 Some(if segments.len() < MAX_OPEN_SEGMENTS {
@@ -333,9 +336,7 @@ impl Index {
         *snapshot = if self.is_stopped() { Arc::default() } else { Arc::new(change(&snapshot)) };
     }
 
-    fn next_serial(&self) -> u32 {
-        let mut building = self.building.lock();
-        building.serial += 1;
-        building.serial
+    fn next_serial() -> u32 {
+        LAST_SERIAL.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

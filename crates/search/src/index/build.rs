@@ -176,7 +176,7 @@ fn read_files(build: &BuildContext<'_>, files: &[FileId], next: &AtomicUsize) {
 /// Publishes the segment that was built. Returns whether there is room for more.
 fn publish_segment(build: &BuildContext<'_>, builder: &mut SegmentBuilder) -> bool {
     let index = build.index;
-    let segment = builder.finish(index.next_serial());
+    let segment = builder.finish(Index::next_serial());
     let room = index.settings.max_bytes;
     let full = (index.snapshot().bytes() + segment.bytes()) as u64 > room;
     index.building.lock().full = full;

@@ -15,7 +15,7 @@ use crate::trigram::{self, PAIR_COUNT, TRIGRAM_COUNT, Trigram};
 /// The index of some files.
 #[derive(Debug)]
 pub(super) struct Segment {
-    /// Unique within an index.
+    /// Unique within the process.
     pub(super) serial: u32,
     pub(super) files: Vec<IndexedFile>,
     /// Offset of each chunk in its file.
