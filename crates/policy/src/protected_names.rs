@@ -3,6 +3,7 @@
 //! Examples are a hook in `.git`, an editor task and the configuration of an agent. Writing one of them
 //! runs a program sooner or later, outside any sandbox and as the user.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -239,7 +240,7 @@ struct Pattern {
 impl Pattern {
     fn parse(text: &str) -> Result<Pattern, String> {
         let names: Vec<String> =
-            text.trim_end_matches('/').split('/').map(normalized_name).collect();
+            text.trim_end_matches('/').split('/').map(owned_normalized_name).collect();
         if names.iter().any(|name| name.is_empty() || name == "..") {
             return Err(format!(
                 "{text:?} is not a pattern: write names separated by `/`, none of them empty"
@@ -257,24 +258,37 @@ impl Pattern {
 }
 
 fn normalized_names(path: &Path) -> Vec<String> {
-    path.iter().map(|name| normalized_name(&name.to_string_lossy())).collect()
+    path.iter().map(|name| owned_normalized_name(&name.to_string_lossy())).collect()
+}
+
+fn owned_normalized_name(name: &str) -> String {
+    normalized_name(name).into_owned()
 }
 
 /// Normalizes a name so that names which some file system treats as equal become equal: drops case,
 /// invisible characters, trailing dots and spaces and everything after a colon, and expands the Windows
 /// short name of `.git`.
-pub(crate) fn normalized_name(name: &str) -> String {
-    // The fast path: nearly every name is ASCII, and every name is compared with every pattern.
+pub(crate) fn normalized_name(name: &str) -> Cow<'_, str> {
+    // The fast path: nearly every name is ASCII in lower case, and every name is compared with every pattern.
+    let is_changed = |byte: u8| !byte.is_ascii() || byte.is_ascii_uppercase() || byte == b':';
+    if !name.bytes().any(is_changed) {
+        return Cow::Borrowed(stem_of(name));
+    }
     let lower: String = if name.is_ascii() {
         name.to_ascii_lowercase()
     } else {
         let visible = name.chars().filter(|c| !is_ignorable(*c));
         visible.flat_map(char::to_lowercase).map(|c| if c == 'ſ' { 's' } else { c }).collect()
     };
+    Cow::Owned(stem_of(&lower).to_owned())
+}
+
+/// A name in lower case without what follows a colon, without trailing dots and spaces.
+fn stem_of(lower: &str) -> &str {
     let stem = lower.split(':').next().unwrap_or_default();
     match stem.trim_end_matches(['.', ' ']) {
-        "git~1" => ".git".to_owned(),
-        trimmed => trimmed.to_owned(),
+        "git~1" => ".git",
+        trimmed => trimmed,
     }
 }
 

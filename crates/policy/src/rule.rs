@@ -8,6 +8,7 @@ mod covering;
 mod file;
 mod host;
 mod path;
+mod path_names;
 mod request;
 mod url_path;
 
@@ -17,10 +18,11 @@ use std::sync::Arc;
 use crate::access::Effect;
 use crate::command::{Command, ShellContext};
 use crate::decision::Decision;
-use argv::ArgvPattern;
+use argv::{ArgvPattern, CommandWords};
 pub use file::{LocatedRule, RuleError};
 use host::HostPattern;
 pub(crate) use path::PathPattern;
+use path_names::PathNames;
 pub(crate) use request::RequestPatterns;
 pub use request::RequestSubject;
 
@@ -145,12 +147,14 @@ impl Rules {
         path: &Path,
         context: &ShellContext,
     ) -> Option<&Rule> {
-        self.strictest(kind, |rule| rule.matches_path(path, context))
+        let names = PathNames::new(path, context);
+        self.strictest(kind, |rule| rule.matches_path(&names))
     }
 
     /// The strictest rule that matches a command.
     pub(crate) fn for_command(&self, command: &Command) -> Option<&Rule> {
-        self.strictest(Kind::Command, |rule| rule.matches_command(command))
+        let words = CommandWords::new(command);
+        self.strictest(Kind::Command, |rule| rule.matches_command(&words))
     }
 
     /// The strictest rule for all requests that matches a host. The port is `None` if it is not known.
@@ -212,10 +216,10 @@ impl Rule {
         addresses.any(|pattern| pattern.allows(address, Some(port)))
     }
 
-    fn matches_path(&self, path: &Path, context: &ShellContext) -> bool {
+    fn matches_path(&self, path: &PathNames<'_>) -> bool {
         // A restriction applies to every spelling that some file system treats as the same name.
         let normalizes = self.decision != Decision::Allow;
-        self.paths.iter().any(|pattern| pattern.matches(path, context, normalizes))
+        self.paths.iter().any(|pattern| pattern.matches(path, normalizes))
     }
 
     fn matches_host(&self, host: &str, port: Option<u16>) -> bool {
@@ -238,7 +242,7 @@ impl Rule {
         })
     }
 
-    fn matches_command(&self, command: &Command) -> bool {
+    fn matches_command(&self, command: &CommandWords<'_>) -> bool {
         match self.decision {
             Decision::Allow => self.commands.iter().any(|pattern| pattern.matches_exactly(command)),
             Decision::Ask | Decision::Deny => {

@@ -1,5 +1,7 @@
 //! Command patterns: a name and arguments, compared word by word.
 
+use std::cell::OnceCell;
+
 use crate::command::{Command, Word};
 use crate::name_pattern::name_matches;
 
@@ -42,20 +44,17 @@ impl ArgvPattern {
 
     /// Whether the pattern matches the whole command: every word is known and matches, and the program is
     /// named exactly as in the pattern.
-    pub(super) fn matches_exactly(&self, command: &Command) -> bool {
-        let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
-        match words {
-            Some(words) => words_match(&self.words, &words, false),
+    pub(super) fn matches_exactly(&self, command: &CommandWords<'_>) -> bool {
+        match command.known() {
+            (words, true) => words_match(&self.words, words, false),
             // Words matched by a final `**` may be unknown.
-            None => {
+            (words, false) => {
                 self.words.last().is_some_and(|last| last == "**") && {
                     let fixed = &self.words[..self.words.len() - 1];
-                    let first: Option<Vec<&str>> =
-                        command.words.iter().take(fixed.len()).map(Word::known).collect();
                     !fixed.iter().any(|word| word == "**")
-                        && first.is_some_and(|first| {
-                            first.len() == fixed.len() && words_match(fixed, &first, false)
-                        })
+                        && words
+                            .get(..fixed.len())
+                            .is_some_and(|first| words_match(fixed, first, false))
                 }
             }
         }
@@ -63,16 +62,53 @@ impl ArgvPattern {
 
     /// Whether the pattern matches the beginning of a command. Ignores the program's directory and global
     /// options before the subcommand.
-    pub(super) fn matches_prefix(&self, command: &Command) -> bool {
-        let Some(program) = command.program() else { return false };
-        let mut words: Vec<&str> = command.shown();
-        let by_path = words_match(&self.words, &words, true);
-        if let Some(first) = words.first_mut() {
-            *first = program;
-        }
-        by_path
-            || words_match(&self.words, &words, true)
-            || words_match(&self.words, &without_global_options(&words), true)
+    pub(super) fn matches_prefix(&self, command: &CommandWords<'_>) -> bool {
+        command.spellings().iter().any(|words| words_match(&self.words, words, true))
+    }
+}
+
+/// The words of a command, collected once for all rules that it is compared with.
+pub(super) struct CommandWords<'a> {
+    command: &'a Command,
+    known: OnceCell<(Vec<&'a str>, bool)>,
+    spellings: OnceCell<Vec<Vec<&'a str>>>,
+}
+
+impl<'a> CommandWords<'a> {
+    pub(super) fn new(command: &'a Command) -> CommandWords<'a> {
+        CommandWords { command, known: OnceCell::new(), spellings: OnceCell::new() }
+    }
+
+    /// The words before the first unknown one, and whether these are all.
+    fn known(&self) -> (&[&'a str], bool) {
+        let (words, all) = self.known.get_or_init(|| {
+            let words: Vec<&str> = self.command.words.iter().map_while(Word::known).collect();
+            let all = words.len() == self.command.words.len();
+            (words, all)
+        });
+        (words, *all)
+    }
+
+    /// The words as they are written, without the program's directory, and without global options too. None if the
+    /// program is not known.
+    fn spellings(&self) -> &[Vec<&'a str>] {
+        self.spellings.get_or_init(|| {
+            let Some(program) = self.command.program() else { return Vec::new() };
+            let written: Vec<&str> = self.command.shown();
+            let mut spellings = Vec::with_capacity(3);
+            if written.first() != Some(&program) {
+                spellings.push(written.clone());
+            }
+            let mut named = written;
+            if let Some(first) = named.first_mut() {
+                *first = program;
+            }
+            let short = without_global_options(&named);
+            let is_shorter = short != named;
+            spellings.push(named);
+            spellings.extend(is_shorter.then_some(short));
+            spellings
+        })
     }
 }
 
@@ -178,7 +214,11 @@ mod tests {
             ("./gradlew test", "./gradlew test", true),
         ] {
             let parsed = ArgvPattern::parse(pattern).unwrap();
-            assert_eq!(parsed.matches_exactly(&command(text)), expected, "{pattern} | {text}");
+            assert_eq!(
+                parsed.matches_exactly(&CommandWords::new(&command(text))),
+                expected,
+                "{pattern} | {text}"
+            );
         }
     }
 
@@ -197,7 +237,11 @@ mod tests {
             ("cargo publish", "cargo +nightly publish", true),
         ] {
             let parsed = ArgvPattern::parse(pattern).unwrap();
-            assert_eq!(parsed.matches_prefix(&command(text)), expected, "{pattern} | {text}");
+            assert_eq!(
+                parsed.matches_prefix(&CommandWords::new(&command(text))),
+                expected,
+                "{pattern} | {text}"
+            );
         }
     }
 

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::argv::ArgvPattern;
+use super::argv::{ArgvPattern, CommandWords};
 use super::content_name::content_name;
 use super::host::HostPattern;
 use super::path::PathPattern;
+use super::path_names::PathNames;
 use super::request::{RequestPatterns, RequestSubject};
 use super::{Kind, Rule, Rules};
 use crate::command::{ShellContext, analyze_command, normalize_lexically};
@@ -364,7 +365,7 @@ pub(super) fn matches_example(rule: &Rule, example: &str) -> bool {
         Kind::Command => analyze_command(example, &context)
             .commands
             .iter()
-            .any(|command| rule.matches_command(command)),
+            .any(|command| rule.matches_command(&CommandWords::new(command))),
         Kind::Network => matches_request_example(rule, example),
         Kind::Read | Kind::Edit | Kind::External => {
             let path = match example.strip_prefix("~/") {
@@ -372,7 +373,7 @@ pub(super) fn matches_example(rule: &Rule, example: &str) -> bool {
                 None => Path::new("/workspace").join(example),
             };
             let path: PathBuf = normalize_lexically(&path);
-            rule.matches_path(&path, &context)
+            rule.matches_path(&PathNames::new(&path, &context))
         }
     }
 }

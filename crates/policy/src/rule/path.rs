@@ -1,9 +1,10 @@
 //! Path patterns.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::command::ShellContext;
+use super::path_names::{Base, PathNames};
 use crate::name_pattern::name_matches;
 use crate::protected_names::normalized_name;
 
@@ -16,13 +17,6 @@ pub(crate) struct PathPattern {
     names: Vec<String>,
     /// The normalized names, for restrictions.
     normalized: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Base {
-    Roots,
-    Home,
-    FilesystemRoot,
 }
 
 impl PathPattern {
@@ -54,7 +48,7 @@ impl PathPattern {
     }
 
     fn new(from: Base, names: Vec<String>) -> PathPattern {
-        let normalized = names.iter().map(|name| normalized_name(name)).collect();
+        let normalized = names.iter().map(|name| normalized_name(name).into_owned()).collect();
         PathPattern { base: from, names, normalized }
     }
 
@@ -75,20 +69,10 @@ impl PathPattern {
         one.then(|| self.names.iter().fold(base, |path, name| path.join(name)))
     }
 
-    pub(super) fn matches(&self, path: &Path, context: &ShellContext, normalizes: bool) -> bool {
-        let matches = |base: &Path| {
-            let Ok(rest) = path.strip_prefix(base) else { return false };
-            let normalize =
-                |name: &str| if normalizes { normalized_name(name) } else { name.to_owned() };
-            let names: Vec<String> =
-                rest.iter().map(|name| normalize(&name.to_string_lossy())).collect();
-            names_match(if normalizes { &self.normalized } else { &self.names }, &names)
-        };
-        match self.base {
-            Base::Roots => context.roots.iter().any(|root| matches(root)),
-            Base::Home => context.home.iter().any(|home| matches(home)),
-            Base::FilesystemRoot => matches(Path::new("/")),
-        }
+    /// Whether it matches a path; with `normalizes`, in every spelling.
+    pub(super) fn matches(&self, path: &PathNames<'_>, normalizes: bool) -> bool {
+        let pattern = if normalizes { &self.normalized } else { &self.names };
+        path.beneath(self.base, normalizes).iter().any(|names| names_match(pattern, names))
     }
 }
 
@@ -105,7 +89,7 @@ impl fmt::Display for PathPattern {
 
 /// Whether the pattern matches a prefix of the names. Backtracks only to the last `**`, so the time is at
 /// most proportional to the product of both lengths.
-fn names_match(pattern: &[String], names: &[String]) -> bool {
+fn names_match(pattern: &[String], names: &[Cow<'_, str>]) -> bool {
     let (mut p, mut n, mut star) = (0, 0, None);
     loop {
         match pattern.get(p) {
@@ -132,6 +116,7 @@ fn names_match(pattern: &[String], names: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::ShellContext;
 
     #[test]
     fn patterns_match_the_named_path_and_everything_beneath() {
@@ -166,18 +151,13 @@ mod tests {
             ("a/**/b/**/c", "/w/ws/a/x/c", false),
         ] {
             let parsed = PathPattern::parse(pattern).unwrap();
-            assert_eq!(
-                parsed.matches(Path::new(path), &context, false),
-                expected,
-                "{pattern} {path}"
-            );
+            let names = PathNames::new(Path::new(path), &context);
+            assert_eq!(parsed.matches(&names, false), expected, "{pattern} {path}");
         }
         let env = PathPattern::parse("**/.env").unwrap();
-        assert!(
-            env.matches(Path::new("/w/ws/.ENV"), &context, true),
-            "by every spelling, if forbidden"
-        );
-        assert!(!env.matches(Path::new("/w/ws/.ENV"), &context, false));
+        let spelled = PathNames::new(Path::new("/w/ws/.ENV"), &context);
+        assert!(env.matches(&spelled, true), "by every spelling, if forbidden");
+        assert!(!env.matches(&spelled, false));
     }
 
     #[test]
