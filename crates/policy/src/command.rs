@@ -208,7 +208,7 @@ impl Word {
 
 /// Removes `.` and `..` without looking at the file system.
 pub(crate) fn normalize_lexically(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
+    let mut clean = PathBuf::with_capacity(path.as_os_str().len());
     for part in path.components() {
         match part {
             std::path::Component::CurDir => {}

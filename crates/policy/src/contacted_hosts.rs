@@ -91,7 +91,9 @@ pub fn contacts_only_loopback(command: &Command) -> bool {
 
 /// The hosts of the URLs in some words.
 pub(crate) fn hosts_in<'a>(words: impl Iterator<Item = &'a str>) -> Vec<NamedHost> {
-    words.flat_map(str::split_whitespace).filter_map(url_host).collect()
+    // Few words have a URL, and a colon is found faster than the parts of a word.
+    let may_have_url = words.filter(|word| word.contains(':'));
+    may_have_url.flat_map(str::split_whitespace).filter_map(url_host).collect()
 }
 
 fn url_host(word: &str) -> Option<NamedHost> {

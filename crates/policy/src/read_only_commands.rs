@@ -86,10 +86,9 @@ pub(crate) fn is_neutral_in_shell(name: &str) -> bool {
 
 impl ReadOnlyProgram {
     fn reads(&self, arguments: &[Word]) -> Option<Vec<Word>> {
-        let known: Vec<Word> =
-            arguments.iter().filter(|word| word.known().is_some()).cloned().collect();
-        if may_have_option(arguments, self.writing_options)
-            || may_have_option(&known, self.listing_options)
+        let known = arguments.iter().filter(|word| word.known().is_some());
+        if may_have_option(arguments.iter(), self.writing_options)
+            || may_have_option(known, self.listing_options)
         {
             return None;
         }
@@ -185,7 +184,7 @@ fn may_be_outside(word: &Word) -> bool {
 
 /// Whether the arguments contain one of these options, or an unknown word could be one. Recognizes
 /// joined values, abbreviated long options and combined short options.
-fn may_have_option(arguments: &[Word], options: &[&str]) -> bool {
+fn may_have_option<'a>(mut arguments: impl Iterator<Item = &'a Word>, options: &[&str]) -> bool {
     let is_one = |text: &str| {
         let given = text.split('=').next().unwrap_or(text);
         options.iter().any(|option| match (option.strip_prefix("--"), given.strip_prefix("--")) {
@@ -200,7 +199,7 @@ fn may_have_option(arguments: &[Word], options: &[&str]) -> bool {
     if options.is_empty() {
         return false;
     }
-    arguments.iter().any(|word| match word.known() {
+    arguments.any(|word| match word.known() {
         Some(text) => text.starts_with('-') && is_one(text),
         None => can_be_option(word),
     })

@@ -3,6 +3,8 @@
 //! The check uses the parsed part of a command, even if other parts are unparsed. A command found here is
 //! refused in every profile except `open`. Other commands are not necessarily harmless.
 
+use std::cell::LazyCell;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use crate::command::{Command, CommandAnalysis, RedirectedFile, ShellContext, Word};
@@ -81,7 +83,8 @@ const DEVICES: &[&str] = &[
 /// The effect of a destructive command, and what to do instead.
 fn danger_of(command: &Command, context: &ShellContext) -> Option<(String, &'static str)> {
     let program = command.program()?;
-    let arguments = Arguments::of(command);
+    // Most programs do no damage, whatever their arguments are.
+    let arguments = LazyCell::new(|| Arguments::of(command));
     let directory = command.directory.as_deref();
     let precious = |word: &&Word| essential_directory(word, directory, context);
     match program {
@@ -147,7 +150,11 @@ fn is_formatter(program: &str) -> bool {
 }
 
 /// The files that a command writes, not counting redirections.
-fn written_by<'a>(program: &str, command: &'a Command, arguments: &Arguments<'a>) -> Vec<Word> {
+fn written_by<'a>(
+    program: &str,
+    command: &'a Command,
+    arguments: &impl Deref<Target = Arguments<'a>>,
+) -> Vec<Word> {
     match program {
         "dd" => {
             let target = |word: &Word| word.shown().strip_prefix("of=").map(Word::of);

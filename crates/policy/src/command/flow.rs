@@ -124,11 +124,9 @@ impl ScriptWalk {
 
     /// Compares our parser's offsets with those of tree-sitter.
     fn compare_with_tree_sitter(&mut self, text: &str, parsed: &Parsed) {
-        let mut ours = parsed.offsets.clone();
-        ours.sort_unstable();
         match tree_sitter_cross_check::command_offsets(text) {
             None => self.note_unsupported("tree-sitter finds a syntax error in it"),
-            Some(theirs) if theirs != ours => {
+            Some(theirs) if !theirs.iter().eq(&parsed.offsets) => {
                 self.note_unsupported("tree-sitter parses it differently");
             }
             Some(_) => {}
@@ -150,7 +148,7 @@ impl ScriptWalk {
             concurrent: execution.concurrent || apart,
             ..execution
         };
-        let before = self.directory.clone();
+        let before = apart.then(|| self.directory.clone());
         let mut piped = PipedOutput::default();
         for node in &entry.pipeline {
             let first = self.analysis.commands.len();
@@ -158,8 +156,8 @@ impl ScriptWalk {
             if several {
                 piped = piped_output(&self.analysis.commands[first..]);
             }
-            if apart {
-                self.directory.clone_from(&before);
+            if let Some(before) = &before {
+                self.directory.clone_from(before);
             }
         }
     }
@@ -270,8 +268,10 @@ impl ScriptWalk {
             .iter()
             .map(|one| Assignment { name: one.name.clone(), value: self.value(frame, &one.value) })
             .collect();
-        let words: Vec<Word> =
-            simple.words.iter().flat_map(|word| self.words(frame, word)).collect();
+        let mut words = Vec::with_capacity(simple.words.len());
+        for word in &simple.words {
+            self.expand_into(&mut words, frame, word);
+        }
         if words.is_empty() {
             if !simple.words.is_empty() {
                 self.note_unsupported("a command expands to nothing");
@@ -337,7 +337,7 @@ impl ScriptWalk {
         let directory = self.directory.clone();
         let mut command = Command { words, assignments, role: Role::Ordinary, directory };
         let at = self.analysis.commands.len();
-        let Some(program) = command.program().map(str::to_owned) else {
+        let Some(program) = command.program() else {
             self.note_unsupported("the name of a command is not known before it runs");
             self.analysis.commands.push(command);
             return;
@@ -346,17 +346,20 @@ impl ScriptWalk {
         let is_function =
             depth == 0 && command.name().is_some_and(|name| self.functions.contains(name));
         if is_function {
-            command.role = Role::FunctionCall;
-            if execution.concurrent && self.open_functions.contains(&program) {
-                self.analysis.fork_bombs.push(program);
+            if execution.concurrent && self.open_functions.iter().any(|open| open == program) {
+                self.analysis.fork_bombs.push(program.to_owned());
             }
+            command.role = Role::FunctionCall;
             self.analysis.commands.push(command);
             return;
         }
-        self.apply_builtin(&program, &command, execution);
-        let arguments = command.words[1..].to_vec();
+        self.apply_builtin(program, &command, execution);
+        let Some(inner) = wrapped_command(program, &command.words[1..]) else {
+            self.analysis.commands.push(command);
+            return;
+        };
+        let program = program.to_owned();
         self.analysis.commands.push(command);
-        let Some(inner) = wrapped_command(&program, &arguments) else { return };
         let neutral = self.follow_wrapped(&program, inner, execution, input, depth);
         if neutral {
             self.analysis.commands[at].role = Role::Wrapper;
@@ -566,7 +569,13 @@ impl ScriptWalk {
     }
 
     fn words(&self, frame: &Frame<'_>, word: &RawWord) -> Vec<Word> {
-        expand(word, frame.text, self.home.as_deref(), &frame.variables)
+        let mut words = Vec::with_capacity(1);
+        self.expand_into(&mut words, frame, word);
+        words
+    }
+
+    fn expand_into(&self, words: &mut Vec<Word>, frame: &Frame<'_>, word: &RawWord) {
+        expand(words, word, frame.text, self.home.as_deref(), &frame.variables);
     }
 
     /// The value of an assignment, which is never split into words.
@@ -604,6 +613,9 @@ fn is_connection(path: &str) -> bool {
 /// The text that `echo` or `printf` writes into a pipe, or the files that `find` lists.
 fn piped_output(commands: &[Command]) -> PipedOutput {
     let [command] = commands else { return PipedOutput::default() };
+    if !matches!(command.name(), Some("find" | "echo" | "printf")) {
+        return PipedOutput::default();
+    }
     let words: Option<Vec<&str>> = command.words.iter().map(Word::known).collect();
     let text = match words.unwrap_or_default().as_slice() {
         ["find", arguments @ ..] if !arguments.iter().any(|word| word.starts_with("-print")) => {

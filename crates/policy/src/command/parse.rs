@@ -23,7 +23,7 @@ pub(super) struct Parsed {
     pub(super) here_documents: Vec<Vec<Piece>>,
     /// Why part of the script is unparsed.
     pub(super) unparsed: Option<Unparsed>,
-    /// The offsets of commands, redirections and substitutions, which tree-sitter must find too.
+    /// The sorted offsets of commands, redirections and substitutions, which tree-sitter must find too.
     pub(super) offsets: Vec<usize>,
     /// The number of assignments to each variable.
     pub(super) assignment_counts: HashMap<String, usize>,
@@ -59,6 +59,7 @@ pub(super) fn parse(text: &str) -> Parsed {
         // Bash warns and uses the rest of the text.
         parser.fail(UnparsedKind::Unsupported, "a here-document is not terminated");
     }
+    parser.parsed.offsets.sort_unstable();
     parser.parsed.list = list;
     parser.parsed
 }
@@ -161,9 +162,8 @@ impl Parser<'_> {
     }
 
     fn skip_comment(&mut self) {
-        while self.peek().is_some_and(|byte| byte != b'\n') {
-            self.at += 1;
-        }
+        let rest = &self.bytes[self.at..self.end];
+        self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
     }
 
     fn newline(&mut self) {

@@ -1,5 +1,7 @@
 //! The syntax tree of a script, before expansion.
 
+use std::borrow::Cow;
+
 /// A sequence of pipelines.
 #[derive(Debug, Default)]
 pub(super) struct List(pub(super) Vec<Entry>);
@@ -136,11 +138,14 @@ impl RawWord {
     }
 
     /// The word without its quotes, if it contains no expansion.
-    pub(super) fn literal(&self) -> Option<String> {
+    pub(super) fn literal(&self) -> Option<Cow<'_, str>> {
+        if let [Piece::Literal { text, .. }] = self.pieces.as_slice() {
+            return Some(Cow::Borrowed(text));
+        }
         let text = |piece: &Piece| match piece {
             Piece::Literal { text, .. } => Some(text.clone()),
             _ => None,
         };
-        self.pieces.iter().map(text).collect()
+        self.pieces.iter().map(text).collect::<Option<String>>().map(Cow::Owned)
     }
 }

@@ -1,5 +1,6 @@
 //! Expands words of a script to their possible values.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::Word;
@@ -31,27 +32,33 @@ pub(super) struct Values {
 /// A character, and whether it was quoted.
 type QuotedChar = (char, bool);
 
-/// Expands a word to one or more words.
+/// Expands a word to one or more words and adds them to `words`.
 pub(super) fn expand(
+    words: &mut Vec<Word>,
     raw: &RawWord,
     text: &str,
     home: Option<&str>,
     known: &Variables,
-) -> Vec<Word> {
+) {
     let source = text.get(raw.start..raw.end).unwrap_or_default().to_owned();
+    if let Some((value, glob)) = literal_value(raw) {
+        words.push(Word { source, values: vec![value], glob, ..Word::default() });
+        return;
+    }
     let Some(variants) = character_variants(raw, home, known) else {
-        return vec![unknown(raw, source)];
+        words.push(unknown(raw, source));
+        return;
     };
-    let mut words = Vec::new();
+    let before = words.len();
     let several = variants.len() > 1;
     let mut joined = Word { source: source.clone(), ..Word::default() };
     for chars in &variants {
-        let Some(braced) = expand_braces(chars) else {
-            return vec![Word { source, splits: true, ..Word::default() }];
+        let braced = expand_braces(chars).filter(|braced| !several || braced.len() == 1);
+        let Some(braced) = braced else {
+            words.truncate(before);
+            words.push(Word { source, splits: true, ..Word::default() });
+            return;
         };
-        if several && braced.len() != 1 {
-            return vec![Word { source, splits: true, ..Word::default() }];
-        }
         for chars in braced {
             let value: String = chars.iter().map(|(c, _)| c).collect();
             let glob = is_glob(&chars);
@@ -68,7 +75,45 @@ pub(super) fn expand(
             }
         }
     }
-    if several { vec![joined] } else { words }
+    if several {
+        words.push(joined);
+    }
+}
+
+/// The value of a word that is only text, and whether it is a pattern. `None` if it has to be expanded, as words with
+/// `~` and braces have.
+fn literal_value(raw: &RawWord) -> Option<(String, bool)> {
+    let mut length = 0;
+    let (mut wildcard, mut opens, mut closes) = (false, false, false);
+    for (number, piece) in raw.pieces.iter().enumerate() {
+        let Piece::Literal { text, quoted } = piece else { return None };
+        length += text.len();
+        if *quoted {
+            continue;
+        }
+        if number == 0 && text.starts_with('~') {
+            return None;
+        }
+        for byte in text.bytes() {
+            match byte {
+                b'{' => return None,
+                b'*' | b'?' => wildcard = true,
+                b'[' => opens = true,
+                b']' => closes = true,
+                _ => {}
+            }
+        }
+    }
+    if length > MAX_VALUE_BYTES {
+        return None;
+    }
+    let mut value = String::with_capacity(length);
+    for piece in &raw.pieces {
+        if let Piece::Literal { text, .. } = piece {
+            value += text;
+        }
+    }
+    Some((value, wildcard || opens && closes))
 }
 
 /// The text of a here-document or an assignment, which are not split into words. `None` if part of it is unknown.
@@ -78,7 +123,10 @@ pub(super) fn text_of(pieces: &[Piece], home: Option<&str>, known: &Variables) -
         match piece {
             Piece::Literal { text: literal, .. } => text += literal,
             Piece::Variable { name, .. } => {
-                let values = lookup(name, home, known).filter(|values| !values.glob)?;
+                let values = lookup(name, home, known)?;
+                if values.glob {
+                    return None;
+                }
                 match values.texts.as_slice() {
                     [value] => text += value,
                     _ => return None,
@@ -117,7 +165,8 @@ fn character_variants(
                 push_text(&mut variants, rest, *quoted);
             }
             Piece::Variable { name, quoted } => {
-                let Values { texts: values, glob } = lookup(name, home, known)?;
+                let found = lookup(name, home, known)?;
+                let (values, glob) = (&found.texts, found.glob);
                 // The shell splits an unquoted value into words and treats it as a pattern.
                 let is_split = |value: &String| {
                     value.is_empty() && raw.pieces.len() == 1
@@ -157,11 +206,11 @@ fn push_text(variants: &mut [Vec<QuotedChar>], text: &str, quoted: bool) {
     }
 }
 
-fn lookup(name: &str, home: Option<&str>, known: &Variables) -> Option<Values> {
+fn lookup<'a>(name: &str, home: Option<&str>, known: &'a Variables) -> Option<Cow<'a, Values>> {
     match known.get(name) {
-        Some(values) => Some(values.clone()),
+        Some(values) => Some(Cow::Borrowed(values)),
         None if name == "HOME" => {
-            home.map(|home| Values { texts: vec![home.to_owned()], glob: false })
+            home.map(|home| Cow::Owned(Values { texts: vec![home.to_owned()], glob: false }))
         }
         None => None,
     }

@@ -1,5 +1,7 @@
 //! Variables that a command sets before its name or by its arguments.
 
+use std::borrow::Cow;
+
 use super::super::UnparsedKind;
 use super::super::syntax::{Piece, RawAssignment, RawWord, Simple};
 use super::{Parser, ends_word, is_name, is_name_byte};
@@ -26,10 +28,10 @@ const NAMED_SETTERS: &[&str] = &["export", "readonly", "local", "unset", "printf
 impl Parser<'_> {
     /// Parses `name=value`. Returns `false` if there is no assignment here.
     pub(super) fn assignment(&mut self, assignments: &mut Vec<RawAssignment>) -> bool {
-        let rest = &self.bytes[self.at..self.end];
+        let (text, rest) = (self.text, &self.bytes[self.at..self.end]);
         let length = rest.iter().take_while(|byte| is_name_byte(**byte)).count();
-        let name = self.text[self.at..self.at + length].to_owned();
-        if !is_name(&name) {
+        let name = &text[self.at..self.at + length];
+        if !is_name(name) {
             return false;
         }
         let mut subscript = None;
@@ -51,7 +53,7 @@ impl Parser<'_> {
         }
         self.take("+");
         self.take("=");
-        *self.parsed.assignment_counts.entry(name.clone()).or_default() += count;
+        *self.parsed.assignment_counts.entry(name.to_owned()).or_default() += count;
         let mut value = match self.peek() {
             Some(b'(') => self.array(),
             Some(byte) if !ends_word(byte) => self.word(),
@@ -61,29 +63,31 @@ impl Parser<'_> {
         if value.plain().is_some_and(|text| text.contains('~')) {
             self.note_unsupported("a variable's value contains `~`");
         }
-        assignments.push(RawAssignment { name, value });
+        assignments.push(RawAssignment { name: name.to_owned(), value });
         true
     }
 
     /// Records the variables that a command sets by its arguments.
     pub(super) fn record_assigned_names(&mut self, simple: &Simple) {
-        let literals: Vec<Option<String>> = simple.words.iter().map(RawWord::literal).collect();
+        let literals: Vec<Option<Cow<'_, str>>> =
+            simple.words.iter().map(RawWord::literal).collect();
         for (number, word) in literals.iter().enumerate() {
             let Some(word) = word else { continue };
-            let names_others = NAMED_SETTERS.contains(&word.as_str())
+            let names_others = NAMED_SETTERS.contains(&word.as_ref())
                 && literals[number + 1..].iter().any(Option::is_none)
                 && (word != "printf"
                     || literals.get(number + 1).is_none_or(|first| {
                         first.as_ref().is_none_or(|first| first.starts_with('-'))
                     }));
             let sets =
-                if word == "." { number == 0 } else { INDIRECT_SETTERS.contains(&word.as_str()) };
+                if word == "." { number == 0 } else { INDIRECT_SETTERS.contains(&word.as_ref()) };
             self.parsed.sets_unknown_variables |= sets || names_others;
             let word = word.strip_prefix("-v").unwrap_or(word);
             let length = word.bytes().take_while(|byte| is_name_byte(*byte)).count();
             let named = matches!(word.as_bytes().get(length), None | Some(b'=' | b'[' | b'+'));
-            if named && is_name(&word[..length]) {
-                self.parsed.assigned_indirectly.insert(word[..length].to_owned());
+            let name = &word[..length];
+            if named && is_name(name) && !self.parsed.assigned_indirectly.contains(name) {
+                self.parsed.assigned_indirectly.insert(name.to_owned());
             }
         }
     }

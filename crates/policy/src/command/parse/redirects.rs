@@ -1,5 +1,7 @@
 //! Redirections and here-documents.
 
+use std::borrow::Cow;
+
 use super::super::UnparsedKind;
 use super::super::syntax::{Operator, Piece, Redirect, Target};
 use super::{Parser, ends_word};
@@ -17,6 +19,12 @@ impl Parser<'_> {
     pub(super) fn redirect(&mut self, redirects: &mut Vec<Redirect>) -> bool {
         let digits =
             self.bytes[self.at..self.end].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        // Nearly every word is no redirection.
+        match self.peek_at(digits) {
+            Some(b'<' | b'>') => {}
+            Some(b'&') if digits == 0 => {}
+            _ => return false,
+        }
         let before = self.at;
         self.at += digits;
         let operators = [
@@ -72,7 +80,7 @@ impl Parser<'_> {
 
     fn begin_here_document(&mut self, strips_tabs: bool, redirects: &mut Vec<Redirect>) {
         let word = self.word();
-        let Some(delimiter) = word.literal() else {
+        let Some(delimiter) = word.literal().map(Cow::into_owned) else {
             self.fail(
                 UnparsedKind::Unsupported,
                 "the delimiter of a here-document is not a plain word",
