@@ -5,6 +5,7 @@ mod script;
 
 pub use self::request::RequestVerdict;
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -214,7 +215,7 @@ impl Policy {
         let parts = accesses.iter().flat_map(|access| self.parts(access, &context));
         strictest(parts, remembered).unwrap_or_else(|| {
             Part::harmless("touches-nothing", "the call accesses no files and runs no commands")
-                .verdict
+                .into_verdict()
         })
     }
 
@@ -226,9 +227,10 @@ impl Policy {
         remembered: &SessionApprovals,
     ) -> Vec<PartDecision> {
         let context = self.context(directory);
-        let parts = script::parts(self, script, &context).into_iter();
+        let analysis = analyze_command(script, &context);
+        let parts = script::parts(self, script, &analysis, &context, Subjects::Shown).into_iter();
         let parts = parts.map(|part| part.with_approvals(remembered).into_decision());
-        parts.chain(self.request_decisions_of(&analyze_command(script, &context))).collect()
+        parts.chain(self.request_decisions_of(&analysis)).collect()
     }
 
     /// Proposes rules that would make `decision` permanent for everything that a verdict asks about. `None`
@@ -335,7 +337,7 @@ impl Policy {
         }
     }
 
-    fn parts(&self, access: &Access, context: &ShellContext) -> Vec<Part> {
+    fn parts(&self, access: &Access, context: &ShellContext) -> Vec<Part<'_>> {
         let part = match access {
             Access::Read(path) => {
                 let rule = self.rules.for_path(Kind::Read, path, context);
@@ -359,18 +361,21 @@ impl Policy {
                 self.rule_or_profile_part(rule, Effect::Reach, None)
             }
             Access::Connect(host, port) => self.host_part(host, Some(*port)),
-            Access::Command(text) => return script::parts(self, text, context),
+            Access::Command(text) => {
+                let analysis = analyze_command(text, context);
+                return script::parts(self, text, &analysis, context, Subjects::Hidden);
+            }
         };
         vec![part]
     }
 
-    fn file_part(
-        &self,
-        rule: Option<&Rule>,
+    fn file_part<'p>(
+        &'p self,
+        rule: Option<&'p Rule>,
         effect: Effect,
         path: &Path,
         context: &ShellContext,
-    ) -> Part {
+    ) -> Part<'p> {
         if self.is_inside(path) {
             return self.rule_or_profile_part(rule, effect, Some(path));
         }
@@ -379,28 +384,27 @@ impl Policy {
         // Commands that may name a directory are still confined by the sandbox; file tools that write are not.
         let external =
             external.filter(|rule| effect == Effect::Read || rule.decision != Decision::Allow);
-        match (rule.into_iter().chain(external).max_by_key(|rule| rule.decision), &outside.scope) {
-            (Some(rule), Some(asked)) if outside.verdict.decision != Decision::Deny => {
-                Part::from_rule(rule, asked.clone())
+        match rule.into_iter().chain(external).max_by_key(|rule| rule.decision) {
+            Some(rule) if outside.decision != Decision::Deny => {
+                Part::from_rule(rule, || self.outside_scope(effect, path))
             }
             _ => outside,
         }
     }
 
     /// The decision on a host that a command connects to.
-    fn host_part(&self, host: &str, port: Option<u16>) -> Part {
+    fn host_part(&self, host: &str, port: Option<u16>) -> Part<'_> {
         let target = target(host, port);
-        let scope = ApprovalScope::Host(target.clone());
         if let Some(rule) = self.rules.for_connection(host, port) {
-            return Part::from_rule(rule, scope);
+            return Part::from_rule(rule, || ApprovalScope::Host(target));
         }
         let decision = self.profile.decision(Effect::Reach);
         let why = format!("no rule allows {target}");
         let remedy = match decision {
             Decision::Allow => String::new(),
-            _ => self.allow_remedy(target),
+            _ => self.allow_remedy(target.clone()),
         };
-        Part::new(decision, "network:list", &why, &remedy).with_scope(scope)
+        Part::new(decision, "network:list", why, remedy).with_scope(|| ApprovalScope::Host(target))
     }
 
     /// How an operator can allow an address that a host has, as an imperative.
@@ -419,15 +423,9 @@ impl Policy {
     }
 
     /// The decision on a file outside that no rule matches.
-    fn outside_part(&self, effect: Effect, path: &Path) -> Part {
+    fn outside_part(&self, effect: Effect, path: &Path) -> Part<'_> {
         let (setting, shown) = (self.outside_access(), path.display());
         let decision = setting.decision(self.profile, effect);
-        let homes_and_roots: Vec<&Path> =
-            self.roots.iter().chain(&self.home).map(PathBuf::as_path).collect();
-        let approved_path = match effect {
-            Effect::Read => path.to_owned(),
-            _ => write_approval_scope(path, &homes_and_roots),
-        };
         let profile = self.profile;
         let why = match (decision, effect) {
             (Decision::Allow, _) => {
@@ -441,33 +439,49 @@ impl Policy {
             _ => format!("add --root {}", path.parent().unwrap_or(path).display()),
         };
         let rule = format!("outside:{}", effect.name());
-        Part::new(decision, &rule, &why, &remedy)
-            .with_scope(ApprovalScope::Outside(effect, approved_path))
+        Part::new(decision, rule, why, remedy).with_scope(|| self.outside_scope(effect, path))
     }
 
-    fn rule_or_profile_part(
-        &self,
-        rule: Option<&Rule>,
+    /// What an approval of a file outside covers.
+    fn outside_scope(&self, effect: Effect, path: &Path) -> ApprovalScope {
+        let homes_and_roots: Vec<&Path> =
+            self.roots.iter().chain(&self.home).map(PathBuf::as_path).collect();
+        let approved_path = match effect {
+            Effect::Read => path.to_owned(),
+            _ => write_approval_scope(path, &homes_and_roots),
+        };
+        ApprovalScope::Outside(effect, approved_path)
+    }
+
+    fn rule_or_profile_part<'p>(
+        &'p self,
+        rule: Option<&'p Rule>,
         effect: Effect,
         path: Option<&Path>,
-    ) -> Part {
-        let profile = self.profile_part(effect);
+    ) -> Part<'p> {
         match rule {
-            Some(rule) if profile.verdict.decision != Decision::Deny => {
-                let asked = path.map(|path| ApprovalScope::Path(effect, path.to_owned()));
-                Part::from_rule(rule, asked.unwrap_or(ApprovalScope::Effect(effect)))
+            Some(rule) if self.decision_in(self.profile, effect) != Decision::Deny => {
+                Part::from_rule(rule, || match path {
+                    Some(path) => ApprovalScope::Path(effect, path.to_owned()),
+                    None => ApprovalScope::Effect(effect),
+                })
             }
-            _ => profile,
+            _ => self.profile_part(effect),
         }
     }
 
-    fn profile_part(&self, effect: Effect) -> Part {
+    fn profile_part(&self, effect: Effect) -> Part<'_> {
+        self.profile_part_for(effect, || ApprovalScope::Effect(effect))
+    }
+
+    /// The decision of the profile on an effect; an approval would cover only `asked`.
+    fn profile_part_for(&self, effect: Effect, asked: impl FnOnce() -> ApprovalScope) -> Part<'_> {
         let profile = self.profile;
+        let decision = self.decision_in(profile, effect);
         if effect == Effect::Command && self.confined && profile == Profile::Workspace {
             let why = "it runs in the sandbox, which keeps it inside the workspace";
-            return Part::new(Decision::Allow, "sandbox", why, "");
+            return Part::new(decision, "sandbox", why, "");
         }
-        let decision = self.decision_in(profile, effect);
         let what = match effect {
             Effect::Read => "reading files in the workspace",
             Effect::Write => "changing files in the workspace",
@@ -482,8 +496,7 @@ impl Policy {
         };
         let rule = format!("profile:{profile}:{}", effect.name());
         let why = format!("the profile `{profile}` {does} {what}");
-        Part::new(decision, &rule, &why, &self.remedy(decision, effect))
-            .with_scope(ApprovalScope::Effect(effect))
+        Part::new(decision, rule, why, self.remedy(decision, effect)).with_scope(asked)
     }
 
     /// The decision of a profile on an effect, with or without a sandbox.
@@ -530,66 +543,101 @@ impl Policy {
     }
 }
 
-/// The decision on one access, or on one part of a script.
-struct Part {
-    verdict: Verdict,
-    /// The scope that an approval would cover.
+/// Whether the parts of a script are named for display. A decision on the whole script does not show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Subjects {
+    Shown,
+    Hidden,
+}
+
+/// The decision on one access, or on one part of a script. Texts are borrowed where possible: a long script has
+/// hundreds of parts, and one of them explains the decision.
+struct Part<'p> {
+    decision: Decision,
+    rule: Cow<'p, str>,
+    why: Cow<'p, str>,
+    remedy: Cow<'p, str>,
+    looks_like_syntax_error: bool,
+    /// The scope that an approval would cover, if the decision is to ask.
     scope: Option<ApprovalScope>,
-    /// The part of the script, for display.
+    /// The part of the script, if it is shown.
     about: String,
     /// Whether it is allowed only because it changes nothing. It then does not explain the decision on the call.
     is_harmless: bool,
 }
 
-impl Part {
+impl<'p> Part<'p> {
     /// A part that changes nothing. Every profile allows it.
-    fn harmless(rule: &str, why: &str) -> Part {
+    fn harmless(rule: &'p str, why: &'p str) -> Part<'p> {
         Part { is_harmless: true, ..Part::new(Decision::Allow, rule, why, "") }
     }
 
-    fn new(decision: Decision, rule: &str, why: &str, remedy: &str) -> Part {
-        let (rule, why, remedy) = (rule.to_owned(), why.to_owned(), remedy.to_owned());
-        let (asks, looks_broken) = (SessionApprovals::new(), false);
-        let verdict =
-            Verdict { decision, rule, why, remedy, asks, looks_like_syntax_error: looks_broken };
-        Part { verdict, scope: None, about: String::new(), is_harmless: false }
+    fn new(
+        decision: Decision,
+        rule: impl Into<Cow<'p, str>>,
+        why: impl Into<Cow<'p, str>>,
+        remedy: impl Into<Cow<'p, str>>,
+    ) -> Part<'p> {
+        Part {
+            decision,
+            rule: rule.into(),
+            why: why.into(),
+            remedy: remedy.into(),
+            looks_like_syntax_error: false,
+            scope: None,
+            about: String::new(),
+            is_harmless: false,
+        }
     }
 
-    fn with_scope(self, asked: ApprovalScope) -> Part {
-        Part { scope: Some(asked), ..self }
+    /// Sets what an approval would cover, if the decision is to ask.
+    fn with_scope(self, asked: impl FnOnce() -> ApprovalScope) -> Part<'p> {
+        let scope = (self.decision == Decision::Ask).then(asked);
+        Part { scope, ..self }
     }
 
-    fn about(self, about: String) -> Part {
+    fn about(self, about: String) -> Part<'p> {
         Part { about, ..self }
     }
 
     /// Turns an ask that an earlier approval covers into an allow.
-    fn with_approvals(mut self, remembered: &SessionApprovals) -> Part {
+    fn with_approvals(mut self, remembered: &SessionApprovals) -> Part<'p> {
         let asked = self.scope.as_ref().filter(|asked| asked.is_covered_by(remembered));
-        let Some(asked) = asked.filter(|_| self.verdict.decision == Decision::Ask) else {
+        let Some(asked) = asked.filter(|_| self.decision == Decision::Ask) else {
             return self;
         };
-        self.verdict.rule = match asked {
-            ApprovalScope::Effect(effect) => format!("session:{}", effect.name()),
-            _ => "session".to_owned(),
+        self.rule = match asked {
+            ApprovalScope::Effect(effect) => format!("session:{}", effect.name()).into(),
+            _ => "session".into(),
         };
-        self.verdict.why = "an earlier answer allows it for this session".to_owned();
-        self.verdict.decision = Decision::Allow;
-        self.verdict.remedy = String::new();
+        self.why = "an earlier answer allows it for this session".into();
+        self.decision = Decision::Allow;
+        self.remedy = "".into();
         self
     }
 
     fn into_decision(self) -> PartDecision {
-        let Verdict { decision, rule, why, .. } = self.verdict;
-        PartDecision { subject: self.about, decision, rule, why }
+        let (rule, why) = (self.rule.into_owned(), self.why.into_owned());
+        PartDecision { subject: self.about, decision: self.decision, rule, why }
+    }
+
+    fn into_verdict(self) -> Verdict {
+        Verdict {
+            decision: self.decision,
+            rule: self.rule.into_owned(),
+            why: self.why.into_owned(),
+            remedy: self.remedy.into_owned(),
+            asks: SessionApprovals::new(),
+            looks_like_syntax_error: self.looks_like_syntax_error,
+        }
     }
 
     /// The rank of this part when one part explains the whole call.
     fn weight(&self) -> (Decision, bool) {
-        (self.verdict.decision, !self.is_harmless)
+        (self.decision, !self.is_harmless)
     }
 
-    fn from_rule(rule: &Rule, asked: ApprovalScope) -> Part {
+    fn from_rule(rule: &'p Rule, asked: impl FnOnce() -> ApprovalScope) -> Part<'p> {
         let why = match (rule.why.as_str(), rule.decision) {
             ("", Decision::Allow) => "a rule allows it",
             ("", Decision::Ask) => "a rule asks about it",
@@ -605,26 +653,30 @@ impl Part {
                 format!("change {}, which `toolcrib policy list{file}` shows", rule.name)
             }
         };
-        Part::new(rule.decision, &rule.name, why, &remedy).with_scope(asked)
+        Part::new(rule.decision, &rule.name, why, remedy).with_scope(asked)
     }
 }
 
 /// The first of the strictest parts, with the approval scopes of all parts.
-fn strictest(parts: impl Iterator<Item = Part>, remembered: &SessionApprovals) -> Option<Verdict> {
-    let mut strictest: Option<Part> = None;
+fn strictest<'p>(
+    parts: impl Iterator<Item = Part<'p>>,
+    remembered: &SessionApprovals,
+) -> Option<Verdict> {
+    let mut strictest: Option<Part<'p>> = None;
     let mut asks = SessionApprovals::new();
     let mut looks_broken = false;
     for part in parts {
         let mut part = part.with_approvals(remembered);
-        looks_broken |= part.verdict.looks_like_syntax_error;
-        if part.verdict.decision == Decision::Ask {
+        looks_broken |= part.looks_like_syntax_error;
+        if part.decision == Decision::Ask {
             asks.extend(part.scope.take());
         }
         if strictest.as_ref().is_none_or(|before| before.weight() < part.weight()) {
             strictest = Some(part);
         }
     }
-    strictest.map(|part| Verdict { asks, looks_like_syntax_error: looks_broken, ..part.verdict })
+    let verdict = strictest.map(Part::into_verdict);
+    verdict.map(|verdict| Verdict { asks, looks_like_syntax_error: looks_broken, ..verdict })
 }
 
 #[cfg(test)]

@@ -104,7 +104,7 @@ impl Policy {
             Some(rule) => part(rule, host, port).about(subject).into_decision(),
             None if is_allowed_in_part => {
                 let why = format!("no rule allows them on {}", target(host, Some(port)));
-                Part::new(Decision::Deny, "network:list", &why, "").about(subject).into_decision()
+                Part::new(Decision::Deny, "network:list", why, "").about(subject).into_decision()
             }
             None => self.host_part(host, Some(port)).about(subject).into_decision(),
         });
@@ -134,7 +134,7 @@ impl Policy {
 
 impl RequestVerdict {
     fn by(rule: &Rule, host: &str, port: u16) -> RequestVerdict {
-        let verdict = part(rule, host, port).verdict;
+        let verdict = part(rule, host, port).into_verdict();
         RequestVerdict {
             is_allowed: rule.decision != Decision::Deny,
             rule: verdict.rule,
@@ -144,6 +144,6 @@ impl RequestVerdict {
     }
 }
 
-fn part(rule: &Rule, host: &str, port: u16) -> Part {
-    Part::from_rule(rule, ApprovalScope::Host(target(host, Some(port))))
+fn part<'p>(rule: &'p Rule, host: &str, port: u16) -> Part<'p> {
+    Part::from_rule(rule, || ApprovalScope::Host(target(host, Some(port))))
 }
