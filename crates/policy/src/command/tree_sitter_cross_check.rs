@@ -3,6 +3,7 @@
 //! A command that is hidden from one parser must be hidden from the other in the same way. Both must
 //! agree on the offset of every command, redirection and substitution; otherwise the script is unparsed.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
@@ -11,14 +12,30 @@ use tree_sitter::{Language, Node, ParseOptions, ParseState, Parser, Tree};
 /// The limit of parsing steps. An ordinary script of the maximum length needs a hundredth of them.
 const MAX_STEPS: usize = 200_000;
 
-/// The syntax tree of a script. `None` if it has a syntax error.
-pub(crate) fn parse_tree(text: &str) -> Option<Tree> {
+thread_local! {
+    /// The parser of a thread. It keeps its memory between scripts, a tenth of the work on a short command, but nothing
+    /// of their text.
+    static PARSER: RefCell<Option<Parser>> = RefCell::new(new_parser());
+}
+
+fn new_parser() -> Option<Parser> {
     let mut parser = Parser::new();
     parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
+    Some(parser)
+}
+
+/// The syntax tree of a script. `None` if it has a syntax error.
+pub(crate) fn parse_tree(text: &str) -> Option<Tree> {
+    PARSER.with_borrow_mut(|parser| parse_with(parser.as_mut()?, text, MAX_STEPS))
+}
+
+fn parse_with(parser: &mut Parser, text: &str, max_steps: usize) -> Option<Tree> {
+    // It would continue with an earlier script that was stopped at the limit.
+    parser.reset();
     let mut steps = 0;
     let mut count = |_: &ParseState| {
         steps += 1;
-        if steps > MAX_STEPS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if steps > max_steps { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let options = ParseOptions::new().progress_callback(&mut count);
     let bytes = text.as_bytes();
@@ -133,28 +150,50 @@ mod tests {
         part.map(|part| part.start_byte())
     }
 
-    #[test]
-    fn numbers_find_the_same_nodes_as_names() {
+    /// The hostile and ordinary scripts of the stress tests.
+    fn scripts() -> Vec<String> {
         let corpus = [
             include_str!("../../corpus/dangerous.jsonl"),
             include_str!("../../corpus/hostile.jsonl"),
             include_str!("../../corpus/ordinary.jsonl"),
             include_str!("../../corpus/reads.jsonl"),
         ];
+        let lines = corpus.iter().flat_map(|file| file.lines());
+        let scripts = lines.filter(|line| line.starts_with('"'));
+        scripts.map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn numbers_find_the_same_nodes_as_names() {
         let mut found = 0;
-        let scripts = corpus.iter().flat_map(|file| file.lines());
-        for line in scripts.filter(|line| line.starts_with('"')) {
-            let script: String = serde_json::from_str(line).unwrap();
+        for script in scripts() {
             let Some(tree) = parse_tree(&script) else { continue };
             let mut nodes = vec![tree.root_node()];
             while let Some(node) = nodes.pop() {
                 let offset = GRAMMAR.command_offset(node);
-                assert_eq!(offset, offset_by_names(node), "{node:?} in {line}");
+                assert_eq!(offset, offset_by_names(node), "{node:?} in {script}");
                 found += usize::from(offset.is_some());
                 let children = 0..node.child_count();
                 nodes.extend(children.filter_map(|number| node.child(number)));
             }
         }
         assert!(found > 500, "only {found} offsets");
+    }
+
+    #[test]
+    fn a_parser_forgets_earlier_scripts() {
+        let shown = |tree: Option<Tree>| tree.map(|tree| tree.root_node().to_sexp());
+        let mut reused = new_parser().unwrap();
+        let long = "cat <<'END'\nls $(rm x)\nEND\n".repeat(100);
+        for (number, script) in scripts().iter().enumerate() {
+            match number % 3 {
+                0 => assert!(parse_with(&mut reused, &long, number % 4).is_none(), "it stops"),
+                1 => drop(parse_with(&mut reused, "echo 'not closed <<END $(", MAX_STEPS)),
+                _ => {}
+            }
+            let tree = parse_with(&mut reused, script, MAX_STEPS);
+            let fresh = parse_with(&mut new_parser().unwrap(), script, MAX_STEPS);
+            assert_eq!(shown(tree), shown(fresh), "{script}");
+        }
     }
 }
