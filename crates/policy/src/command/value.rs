@@ -45,6 +45,17 @@ pub(super) fn expand(
         words.push(Word { source, values: vec![value], glob, ..Word::default() });
         return;
     }
+    expand_characters(words, raw, source, home, known);
+}
+
+/// Expands a word character by character, with its variables and braces.
+fn expand_characters(
+    words: &mut Vec<Word>,
+    raw: &RawWord,
+    source: String,
+    home: Option<&str>,
+    known: &Variables,
+) {
     let Some(variants) = character_variants(raw, home, known) else {
         words.push(unknown(raw, source));
         return;
@@ -304,4 +315,48 @@ fn find_braces(chars: &[QuotedChar]) -> Option<Option<Braces>> {
 
 fn is_range(chars: &[QuotedChar]) -> bool {
     matches!(chars, [('.', false), ('.', false)])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn words_that_are_only_text_expand_as_character_by_character(
+            texts in vec(("[a~/{},*?\\[\\].é ]{0,6}", any::<bool>()), 0..4),
+        ) {
+            let literal = |(text, quoted)| Piece::Literal { text, quoted };
+            let pieces = texts.into_iter().map(literal).collect();
+            let raw = RawWord { pieces, ..RawWord::default() };
+            let (home, known) = (Some("/home/me"), Variables::new());
+            let (mut words, mut slow) = (Vec::new(), Vec::new());
+            expand(&mut words, &raw, "", home, &known);
+            expand_characters(&mut slow, &raw, String::new(), home, &known);
+            prop_assert_eq!(words, slow);
+        }
+    }
+
+    #[test]
+    fn the_limit_of_a_value_is_in_characters() {
+        for (letter, count, is_known) in [
+            ("a", MAX_VALUE_BYTES, true),
+            ("a", MAX_VALUE_BYTES + 1, false),
+            ("é", MAX_VALUE_BYTES, true),
+        ] {
+            let pieces = vec![Piece::Literal { text: letter.repeat(count), quoted: true }];
+            let mut words = Vec::new();
+            expand(
+                &mut words,
+                &RawWord { pieces, ..RawWord::default() },
+                "",
+                None,
+                &Variables::new(),
+            );
+            assert_eq!(words[0].known().is_some(), is_known, "{count} times {letter}");
+        }
+    }
 }
