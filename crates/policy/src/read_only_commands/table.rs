@@ -1,5 +1,8 @@
 //! The table of read-only programs: their operands, and their options that do more than read.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// A program that only reads unless an option makes it do more.
 pub(super) struct ReadOnlyProgram {
     names: &'static [&'static str],
@@ -39,7 +42,13 @@ pub(super) const VERSION_ONLY: &[&str] =
 
 /// Finds a program by name.
 pub(super) fn find(name: &str) -> Option<&'static ReadOnlyProgram> {
-    TABLE.iter().find(|reader| reader.names.contains(&name))
+    static BY_NAME: LazyLock<HashMap<&str, &ReadOnlyProgram>> = LazyLock::new(|| {
+        let names = |program: &'static ReadOnlyProgram| {
+            program.names.iter().map(move |name| (*name, program))
+        };
+        TABLE.iter().flat_map(names).collect()
+    });
+    BY_NAME.get(name).copied()
 }
 
 const fn row(names: &'static [&'static str], operands: Operands) -> ReadOnlyProgram {

@@ -10,15 +10,17 @@ use crate::name_pattern::name_matches;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ArgvPattern {
     words: Vec<String>,
+    /// Whether the first word has no wildcards. Then most commands need no further comparison.
+    has_plain_name: bool,
 }
 
 impl ArgvPattern {
     pub(super) fn parse(text: &str) -> Result<ArgvPattern, String> {
         let words = split(text).ok_or_else(|| format!("{text:?}: a quote is not closed"))?;
-        let Some((name, _)) = words.first() else {
+        let Some(name) = words.first() else {
             return Err(format!("{text:?} can match nothing: write the name of a command"));
         };
-        if name.contains('=') {
+        if name.0.contains('=') {
             return Err(format!(
                 "{text:?} can match nothing: variables before a command are not part of it; begin with the command's name"
             ));
@@ -39,12 +41,17 @@ impl ArgvPattern {
                 "{text:?} can match nothing: each command of a script is matched separately, and `{word}` is not an argument; write a single command, or quote the word"
             ));
         }
-        Ok(ArgvPattern { words: words.into_iter().map(|(word, _)| word).collect() })
+        let has_plain_name = !name.0.contains(['*', '?']);
+        let words = words.into_iter().map(|(word, _)| word).collect();
+        Ok(ArgvPattern { words, has_plain_name })
     }
 
     /// Whether the pattern matches the whole command: every word is known and matches, and the program is
     /// named exactly as in the pattern.
     pub(super) fn matches_exactly(&self, command: &CommandWords<'_>) -> bool {
+        if self.has_other_name(command.written_name) {
+            return false;
+        }
         match command.known() {
             (words, true) => words_match(&self.words, words, false),
             // Words matched by a final `**` may be unknown.
@@ -63,20 +70,39 @@ impl ArgvPattern {
     /// Whether the pattern matches the beginning of a command. Ignores the program's directory and global
     /// options before the subcommand.
     pub(super) fn matches_prefix(&self, command: &CommandWords<'_>) -> bool {
+        if self.has_other_name(command.written_name) && self.has_other_name(command.program) {
+            return false;
+        }
         command.spellings().iter().any(|words| words_match(&self.words, words, true))
+    }
+}
+
+impl ArgvPattern {
+    /// Whether a command with this name cannot match because of the name.
+    fn has_other_name(&self, name: Option<&str>) -> bool {
+        self.has_plain_name && self.words.first().map(String::as_str) != name
     }
 }
 
 /// The words of a command, collected once for all rules that it is compared with.
 pub(super) struct CommandWords<'a> {
     command: &'a Command,
+    /// The name as written, and without directories, if it is known.
+    written_name: Option<&'a str>,
+    program: Option<&'a str>,
     known: OnceCell<(Vec<&'a str>, bool)>,
     spellings: OnceCell<Vec<Vec<&'a str>>>,
 }
 
 impl<'a> CommandWords<'a> {
     pub(super) fn new(command: &'a Command) -> CommandWords<'a> {
-        CommandWords { command, known: OnceCell::new(), spellings: OnceCell::new() }
+        CommandWords {
+            command,
+            written_name: command.name(),
+            program: command.program(),
+            known: OnceCell::new(),
+            spellings: OnceCell::new(),
+        }
     }
 
     /// The words before the first unknown one, and whether these are all.
@@ -203,6 +229,10 @@ mod tests {
             ("npm test", "./npm test", false),
             ("npm test", "npm $x", false),
             ("npm test **", "npm test", true),
+            ("n*m test", "npm test", true),
+            ("** test", "npm test", true),
+            ("**", "$x test", true),
+            ("npm **", "$x test", false),
             ("npm test **", "npm test -- a b", true),
             ("npm test **", "npm test \"$x\"", true),
             ("npm run *", "npm run lint", true),
@@ -229,6 +259,11 @@ mod tests {
             ("rm", "/bin/rm x", true),
             ("rm", "/usr/bin/../bin/rm x", true),
             ("rm", "rmdir x", false),
+            ("r*", "/bin/rm x", true),
+            ("/bin/rm", "/bin/rm x", true),
+            ("/bin/rm", "rm x", false),
+            ("** x", "/bin/rm x", true),
+            ("rm", "$x rm", false),
             ("git push", "git push --force", true),
             ("git push", "git -C x --no-pager -c a=b push", true),
             ("git push", "git stash push", false),

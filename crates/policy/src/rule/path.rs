@@ -17,6 +17,8 @@ pub(crate) struct PathPattern {
     names: Vec<String>,
     /// The normalized names, for restrictions.
     normalized: Vec<String>,
+    /// The place of the longest name without wildcards. A path without this name needs no further comparison.
+    plain_name: Option<usize>,
 }
 
 impl PathPattern {
@@ -49,7 +51,9 @@ impl PathPattern {
 
     fn new(from: Base, names: Vec<String>) -> PathPattern {
         let normalized = names.iter().map(|name| normalized_name(name).into_owned()).collect();
-        PathPattern { base: from, names, normalized }
+        let is_plain = |at: &usize| !names[*at].contains(['*', '?']);
+        let plain_name = (0..names.len()).filter(is_plain).max_by_key(|at| names[*at].len());
+        PathPattern { base: from, names, normalized, plain_name }
     }
 
     /// Whether it can match paths outside the workspace.
@@ -72,7 +76,11 @@ impl PathPattern {
     /// Whether it matches a path; with `normalizes`, in every spelling.
     pub(super) fn matches(&self, path: &PathNames<'_>, normalizes: bool) -> bool {
         let pattern = if normalizes { &self.normalized } else { &self.names };
-        path.beneath(self.base, normalizes).iter().any(|names| names_match(pattern, names))
+        let plain = self.plain_name.map(|at| pattern[at].as_str());
+        path.beneath(self.base, normalizes).iter().any(|names| {
+            plain.is_none_or(|plain| names.iter().any(|name| name == plain))
+                && names_match(pattern, names)
+        })
     }
 }
 
