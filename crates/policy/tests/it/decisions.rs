@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use toolcrib_policy::{
-    Access, ApprovalScope, Decision, Policy, Profile, Rules, SessionApprovals, Verdict,
+    Access, ApprovalScope, Decision, PartDecision, Policy, Profile, Rules, SessionApprovals,
+    Verdict,
 };
 
-use crate::{HOSTILE, ORDINARY, READS, corpus};
+use crate::{DESTRUCTIVE, HOSTILE, ORDINARY, READS, corpus};
 
 /// The workspace is /w/ws, home is /home/me.
 fn policy(profile: Profile, rules: &str) -> Policy {
@@ -38,6 +39,42 @@ fn hostile_commands_are_not_allowed() {
         let allowed = |script: &String| verdict(&policy, script).decision == Decision::Allow;
         let wrong: Vec<String> = corpus(HOSTILE).filter(allowed).collect();
         assert!(wrong.is_empty(), "{profile}: {wrong:#?}");
+    }
+}
+
+/// The parts are named only for display, which must not change what is decided.
+#[test]
+fn the_parts_that_are_shown_decide_like_the_script() {
+    let rules = r#"
+        [[rule]]
+        decision = "deny"
+        kind = "read"
+        paths = ["**/*.key", "src/**"]
+        [[rule]]
+        decision = "ask"
+        kind = "command"
+        commands = ["git push", "rm", "curl"]
+        [[rule]]
+        decision = "allow"
+        kind = "command"
+        commands = ["cargo **", "npm test"]
+    "#;
+    let none = SessionApprovals::new();
+    for profile in [Profile::ReadOnly, Profile::Cautious, Profile::Workspace, Profile::Open] {
+        for (rules, confined) in [("", true), ("", false), (rules, true), (rules, false)] {
+            let policy = policy(profile, rules).confined(confined);
+            for script in [READS, ORDINARY, HOSTILE, DESTRUCTIVE].into_iter().flat_map(corpus) {
+                let verdict = verdict(&policy, &script);
+                let parts = policy.decisions_by_part(Path::new("/w/ws"), &script, &none);
+                let strictest = parts.iter().map(|part| part.decision).max();
+                assert_eq!(strictest, Some(verdict.decision), "{profile}: {script}");
+                let reasons = |part: &&PartDecision| part.decision == verdict.decision;
+                let mut deciding = parts.iter().filter(reasons);
+                let explains =
+                    |part: &PartDecision| (&part.rule, &part.why) == (&verdict.rule, &verdict.why);
+                assert!(deciding.any(explains), "{profile}: {script}");
+            }
+        }
     }
 }
 
