@@ -1,7 +1,7 @@
 //! Decides whether a call may do what it declares.
 //!
-//! The crate is pure: no I/O, no clock, no state. The same input gives the same decision in a test, in
-//! `policy explain` and in a call. The core crate asks for approvals and remembers them.
+//! The crate is pure: no I/O, no clock, no state that a decision depends on. The same input gives the same
+//! decision in a test, in `policy explain` and in a call. The core crate asks for approvals and remembers them.
 
 mod access;
 mod approval_subject;
