@@ -11,6 +11,7 @@ mod install;
 mod listen_address;
 mod log;
 mod missing_value;
+mod one_command;
 mod page;
 mod parse;
 mod policy;
@@ -81,6 +82,12 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// The arguments of this process. The error may be a text that was asked for, such as help.
+    pub(crate) fn of_process() -> clap::error::Result<Args> {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        one_command::parse(&words)
+    }
+
     /// Rejects `--root` flags on both sides of the command, and lists of tools that are given twice. The parser would
     /// silently keep only the last ones, and a dropped `:ro` or `--no-tools` would widen access.
     pub(crate) fn check_repeated(
@@ -115,7 +122,9 @@ Examples:
 
 Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was invalid.";
 
+// The arguments of a command are defined when it is used.
 #[derive(Debug, Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Command {
     /// Call a tool and print its reply
     Call {

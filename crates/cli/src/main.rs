@@ -29,13 +29,11 @@ mod wide_roots;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
-
 fn main() -> ExitCode {
     if let Some(code) = toolcrib::run_helper(std::env::args_os()) {
         return code;
     }
-    let parsed = args::Args::try_parse();
+    let parsed = args::Args::of_process();
     let args = parsed.unwrap_or_else(|error| args::with_known_values(error).exit());
     if args.command.has_runtime() {
         toolcrib::raise_nofile_limit();
