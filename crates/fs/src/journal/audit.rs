@@ -36,7 +36,7 @@ pub use self::verify::{AuditBreak, AuditReport, AuditVerifier};
 use super::bounded_log::MAX_LINE_BYTES;
 use super::calls::CallRecord;
 use super::command_ends::CommandEndRecord;
-use super::read_back::lines_before;
+use super::read_back::{chunks_before, lines_before, read_chunk};
 use super::{Journal, LOCK_TIMEOUT};
 use crate::error::FsError;
 use crate::hash::ContentHash;
@@ -52,9 +52,6 @@ const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// The least number of files that the limit has room for, so that removing one leaves most records.
 const LEAST_FILES: u64 = 4;
-
-/// The bytes that are read at once in search of a newline.
-const CHUNK: u64 = 64 << 10;
 
 /// A record of the audit log. The format is stable: later versions may add fields and events, but never remove one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -469,15 +466,10 @@ fn end_of(file: &File, length: u64) -> io::Result<(Option<LastRecord>, u64)> {
 
 /// The offset after the last newline.
 fn end_of_lines(file: &File, length: u64) -> io::Result<u64> {
-    let mut at = length;
-    while at > 0 {
-        let start = at.saturating_sub(CHUNK);
-        let mut bytes = vec![0; usize::try_from(at - start).unwrap_or(0)];
-        file.read_exact_at(&mut bytes, start)?;
-        if let Some(newline) = memchr::memrchr(b'\n', &bytes) {
-            return Ok(start + newline as u64 + 1);
+    for chunk in chunks_before(length) {
+        if let Some(newline) = memchr::memrchr(b'\n', &read_chunk(file, &chunk)?) {
+            return Ok(chunk.start + newline as u64 + 1);
         }
-        at = start;
     }
     Ok(0)
 }
