@@ -1,5 +1,5 @@
 //! The journal: whatever damage its bytes have, a change is read unmodified or reported as damaged, a content is
-//! unmodified or missing, and no number is assigned twice.
+//! unmodified or missing, and no number is assigned twice. This includes a content that is stored as a delta.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,27 @@ struct IntactJournal {
     log: Vec<u8>,
     /// The content of the file `last`, which has the highest number.
     last: Vec<u8>,
-    /// A stored content: the file, its bytes and its version.
-    blob: (PathBuf, Vec<u8>, Version),
+    blob: StoredContent,
+    /// The new content of a large file.
+    delta: StoredContent,
     entries: Vec<Entry>,
 }
 
-const CHANGES: u64 = 6;
+/// A content in the journal.
+struct StoredContent {
+    file: PathBuf,
+    /// The bytes of the file.
+    stored: Vec<u8>,
+    content: Vec<u8>,
+    version: Version,
+}
+
+const CHANGES: u64 = 8;
+/// The changes of a small file. The others are of a large one.
+const SMALL_CHANGES: u64 = 6;
+
+/// The number of lines of the large file: enough for the journal to store a delta.
+const LARGE_LINES: usize = 200_000;
 
 /// The input describes damage to the log and to a content, and is also used as a log itself.
 pub(crate) fn journal(input: &[u8]) -> String {
@@ -48,13 +63,14 @@ pub(crate) fn journal(input: &[u8]) -> String {
         assert!((first..=CHANGES).all(is_known), "a change is neither read nor reported");
     }
     assert!(log != intact.log || lost.is_empty(), "damage is reported without damage");
-    let (file, bytes, version) = &intact.blob;
-    fs::write(file, damaged(bytes, input)).expect("a content");
-    let content = journal.content(version).expect("a damaged content can be read");
-    assert!(content.is_none_or(|content| content == b"text 3\n"), "a content was modified");
-    fs::write(file, bytes).expect("a content");
+    for StoredContent { file, stored, content, version } in [&intact.blob, &intact.delta] {
+        fs::write(file, damaged(stored, input)).expect("a content");
+        let read = journal.content(version).expect("a damaged content can be read");
+        assert!(read.is_none_or(|read| read == *content), "a content was modified");
+        fs::write(file, stored).expect("a content");
+    }
     let workspace = workspace(&intact.directory);
-    let id = change(&journal, &workspace, &intact.directory, "other", 0);
+    let id = change(&journal, &workspace, &intact.directory, "other", "text\n".to_owned());
     assert!(id > CHANGES, "the number {id} is assigned twice");
     fs::write(state.join("last"), &intact.last).expect("a number");
     format!("{} of {CHANGES} read, {} of the input", entries.len(), read.entries.len())
@@ -66,16 +82,26 @@ fn make() -> IntactJournal {
     let state = directory.path().join("state");
     let journal = Journal::open(&state, Caps::default()).expect("the journal");
     let workspace = workspace(&directory);
-    for number in 1..=CHANGES {
-        assert_eq!(change(&journal, &workspace, &directory, "file", number), number);
+    for number in 1..=SMALL_CHANGES {
+        let text = format!("text {number}\n");
+        assert_eq!(change(&journal, &workspace, &directory, "file", text), number);
     }
-    let version = Version::of(&"text 3\n".into(), 0o644);
-    let file = state.join("blobs").join(version.hash.to_string());
-    let bytes = fs::read(&file).expect("a content");
+    let large = |end: &str| "a line\n".repeat(LARGE_LINES) + end;
+    for (number, end) in (SMALL_CHANGES + 1..).zip(["one", "two"]) {
+        assert_eq!(change(&journal, &workspace, &directory, "large", large(end)), number);
+    }
+    let stored = |content: String, suffix| {
+        let content = content.into_bytes();
+        let version = Version::of(&content.clone().into(), 0o644);
+        let file = state.join("blobs").join(format!("{}{suffix}", version.hash));
+        let stored = fs::read(&file).expect("a content");
+        StoredContent { file, stored, content, version }
+    };
+    let (blob, delta) = (stored("text 3\n".to_owned(), ""), stored(large("two"), ".delta"));
     let last = fs::read(state.join("last")).expect("a number");
     let log = fs::read(state.join("log")).expect("a log");
     let entries = journal.entries().expect("changes");
-    IntactJournal { directory, log, last, blob: (file, bytes, version), entries }
+    IntactJournal { directory, log, last, blob, delta, entries }
 }
 
 fn workspace(directory: &TempDir) -> Workspace {
@@ -89,10 +115,9 @@ fn change(
     workspace: &Workspace,
     directory: &TempDir,
     name: &str,
-    number: u64,
+    now: String,
 ) -> u64 {
     let place = workspace.resolve(&workspace.top(), Path::new(name)).expect("a place");
-    let now = format!("text {number}\n");
     let step = match fs::read(directory.path().join("ws").join(name)) {
         Ok(was) => Step::replace(place, was, now),
         Err(_) => Step::create(place, now),
