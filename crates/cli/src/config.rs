@@ -299,7 +299,8 @@ impl Config {
             return Err("inject needs network = \"list\"".to_owned());
         }
         let mut hidden = user_machine::secret_paths::hidden_paths(&self.allow_hidden)?;
-        hidden.extend(self.inject.iter().filter_map(InjectEntry::file));
+        let injected: Vec<PathBuf> = self.inject.iter().filter_map(InjectEntry::file).collect();
+        hidden.add(&injected);
         let limits = self.command_limits()?;
         let (expose, outer) = (self.expose.clone(), self.outer.map(OuterWord::wall));
         Ok(SandboxSettings { network, expose, caches, hidden, limits, outer })

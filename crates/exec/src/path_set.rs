@@ -48,15 +48,26 @@ pub struct SetPath<'a> {
 
 impl PathSet {
     /// Adds paths. Clones made before stay as they are. A set from a message counts them as existing.
-    pub fn add(&mut self, paths: Vec<PathBuf>) {
+    pub fn add(&mut self, paths: &[PathBuf]) {
         if !paths.is_empty() {
             self.parts.push(Arc::new(SortedPaths::new(paths)));
         }
     }
 
+    /// Adds the paths of these names in a directory. This is quickest if they are sorted as paths.
+    pub fn add_in_directory(&mut self, directory: &Path, names: &[&str]) {
+        self.parts.push(Arc::new(SortedPaths::in_directory(directory, names)));
+    }
+
+    /// Removes a normalized path. Clones made before stay as they are. Returns whether it was there.
+    pub fn remove(&mut self, path: &Path) -> bool {
+        let with_path = self.parts.iter_mut().filter(|part| part.contains(path));
+        with_path.map(|part| Arc::make_mut(part).remove(path)).count() > 0
+    }
+
     /// All paths.
-    pub fn iter(&self) -> impl Iterator<Item = &PathBuf> {
-        self.parts.iter().flat_map(|part| part.iter())
+    pub fn iter(&self) -> impl Iterator<Item = &Path> {
+        self.parts.iter().flat_map(|part| part.all().iter())
     }
 
     /// Whether a normalized path is in the set.
@@ -65,14 +76,14 @@ impl PathSet {
     }
 
     /// The paths that are a normalized path or below it.
-    pub fn at_or_beneath(&self, path: &Path) -> impl Iterator<Item = &PathBuf> {
-        self.parts.iter().flat_map(move |part| part.at_or_beneath(path))
+    pub fn at_or_beneath(&self, path: &Path) -> impl Iterator<Item = &Path> {
+        self.parts.iter().flat_map(move |part| part.at_or_beneath(path).iter())
     }
 
     /// Looks which paths exist now. Paths of the same directory follow each other.
     pub fn look<'a>(&'a self, mut each: impl FnMut(SetPath<'a>)) {
         for part in &self.parts {
-            look::look(part, &mut each);
+            look::look(part.all(), &mut each);
         }
     }
 
@@ -95,7 +106,7 @@ impl PathSet {
     fn find(&self) -> Found {
         if let Some(incomplete) = &self.incomplete {
             return Found {
-                existing: self.iter().cloned().collect(),
+                existing: self.iter().map(Path::to_owned).collect(),
                 incomplete: incomplete.clone(),
             };
         }
@@ -126,7 +137,7 @@ impl From<Found> for PathSet {
 impl From<Vec<PathBuf>> for PathSet {
     fn from(paths: Vec<PathBuf>) -> PathSet {
         let mut set = PathSet::default();
-        set.add(paths);
+        set.add(&paths);
         set
     }
 }
@@ -201,6 +212,10 @@ mod tests {
         // A file that is made later is found.
         fs::write(at("many/f5"), "").unwrap();
         assert!(set.existing().contains(&at("many/f5")));
+        let mut fewer = set.clone();
+        assert!(fewer.remove(&at("many/f5")) && !fewer.remove(&at("many/f5")));
+        assert!(!fewer.contains(&at("many/f5")) && set.contains(&at("many/f5")));
+        assert_eq!(fewer.iter().count(), wanted.len() - 1);
     }
 
     #[test]

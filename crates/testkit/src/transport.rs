@@ -34,7 +34,7 @@ impl InProcessTransport {
             .journal(&setup.state, Caps::default())
             .home(Setup::home(workspace))
             .sandbox(SandboxSettings {
-                hidden: vec![Setup::home(workspace).join(".ssh")],
+                hidden: vec![Setup::home(workspace).join(".ssh")].into(),
                 ..SandboxSettings::default()
             })
             .helper(helper());

@@ -31,7 +31,7 @@ pub(crate) fn command_sandbox(
         roots.filter_map(held).collect()
     };
     let mut hidden = services.paths.hidden.paths_for_sandbox();
-    hidden.add(services.policy.of_tool(SHELL_TOOL).unreadable_outside());
+    hidden.add(&services.policy.of_tool(SHELL_TOOL).unreadable_outside());
     // A command may have replaced a cache that is inside a root.
     let is_in_place =
         |cache: &&PinnedPath| PinnedPath::of(cache.path.clone()).is_ok_and(|now| now == **cache);

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolcrib_exec::{
-    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OuterWall, OutputLimits,
+    AllowAll, Environment, JobRunner, Jobs, Launcher, Network, OuterWall, OutputLimits, PathSet,
     RunningLimit, Sandbox, SandboxSupport, StartOptions, find_bash, is_secret,
 };
 use toolcrib_net::Resolver;
@@ -273,11 +273,11 @@ impl ShellHost {
 
 /// A sandbox without write access, for the runtime's own commands: an earlier command may have written the
 /// files that they read.
-fn read_only_sandbox(jobs: &Jobs, hidden: &[PathBuf], tmp: &Path) -> Option<Sandbox> {
+fn read_only_sandbox(jobs: &Jobs, hidden: &PathSet, tmp: &Path) -> Option<Sandbox> {
     Some(Sandbox {
         writable: Vec::new(),
         read_only: Vec::new(),
-        hidden: hidden.to_vec().into(),
+        hidden: hidden.clone(),
         replaced: Vec::new(),
         tmp: jobs.tmp(tmp).ok()?,
         supervise_reads: false,

@@ -57,7 +57,7 @@ impl Hidden {
     /// A root inside a secret path is not hidden: the operator has opened it.
     pub(crate) fn new(
         own: &[PathBuf],
-        secrets: &[PathBuf],
+        secrets: PathSet,
         registry: Option<ReservedPaths>,
         workspace: &Workspace,
     ) -> Hidden {
@@ -65,7 +65,6 @@ impl Hidden {
         let symlinks = own.iter().flat_map(|path| symlinks_on_the_way(path)).collect();
         let mut real_paths = RealPaths::default();
         let own = own.iter().map(|path| real_paths.resolve(path)).collect();
-        let secrets = PathSet::from(secrets.to_vec());
         let (of_others, other_spellings) = (Mutex::default(), Mutex::default());
         Hidden { own, symlinks, registry, of_others, roots, secrets, other_spellings, others: None }
     }
@@ -88,7 +87,9 @@ impl Hidden {
     /// All hidden paths, in a stable order.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let others = self.other_spellings();
-        let mut secrets: Vec<PathBuf> = self.secrets.iter().chain(others.iter()).cloned().collect();
+        let others = others.iter().map(PathBuf::as_path);
+        let mut secrets: Vec<PathBuf> =
+            self.secrets.iter().chain(others).map(Path::to_owned).collect();
         secrets.sort();
         [self.own(), secrets].concat()
     }
@@ -105,7 +106,7 @@ impl Hidden {
     /// The paths that commands do not see.
     pub(crate) fn paths_for_sandbox(&self) -> PathSet {
         let mut all = self.secrets.clone();
-        all.add(self.own());
+        all.add(&self.own());
         all
     }
 
@@ -146,8 +147,8 @@ impl Hidden {
 
     fn secrets_at_or_beneath(&self, directory: &Path) -> Vec<PathBuf> {
         let others = self.other_spellings();
-        let others = others.iter().filter(|path| path.starts_with(directory));
-        self.secrets.at_or_beneath(directory).chain(others).cloned().collect()
+        let others = others.iter().map(PathBuf::as_path).filter(|path| path.starts_with(directory));
+        self.secrets.at_or_beneath(directory).chain(others).map(Path::to_owned).collect()
     }
 
     /// The secret path that is or contains a path.

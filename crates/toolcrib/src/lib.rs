@@ -190,8 +190,8 @@ pub use tool_formats::{Format, ToolInfo};
 pub use tool_selection::{check_tool_names, check_tools_of_rules};
 pub use toolcrib_exec::OuterWall;
 pub use toolcrib_exec::{
-    Amount, EscapeAttempt, Limits as CommandLimits, Network, close_inherited, is_running_since,
-    raise_nofile_limit, size_text,
+    Amount, EscapeAttempt, Limits as CommandLimits, Network, PathSet, close_inherited,
+    is_running_since, raise_nofile_limit, size_text,
 };
 pub use toolcrib_fs::{
     AuditBreak, AuditEvent, AuditOutbox, AuditReport, AuditVerifier, CallPage, CallRecord, Caps,

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use toolcrib_exec::{
-    Level, Limits as CommandLimits, Network, OuterWall, SESSION_TMP, SandboxSupport,
+    Level, Limits as CommandLimits, Network, OuterWall, PathSet, SESSION_TMP, SandboxSupport,
 };
 
 use crate::error::{Error, ErrorKind};
@@ -24,7 +24,7 @@ pub struct SandboxSettings {
     /// path is resolved when the runtime is built. Missing paths are ignored and not created.
     pub caches: Vec<PathBuf>,
     /// Files and directories that commands and tools do not see, such as keys.
-    pub hidden: Vec<PathBuf>,
+    pub hidden: PathSet,
     /// Resource limits of each command.
     pub limits: CommandLimits,
     /// A sandbox around this system. In it, commands run although this system does not support our sandbox. The runtime
@@ -38,7 +38,7 @@ impl Default for SandboxSettings {
             network: Network::None,
             expose: Vec::new(),
             caches: Vec::new(),
-            hidden: Vec::new(),
+            hidden: PathSet::default(),
             limits: CommandLimits::DEFAULT,
             outer: None,
         }

@@ -5,12 +5,12 @@ use std::fs;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, RawDir, open};
 
 use super::SetPath;
-use super::sorted_paths::SortedPaths;
+use super::sorted_paths::PathSlice;
 
 /// With more entries than this to look for in a directory, the directory is listed.
 const MAX_SINGLE_LOOKUPS: usize = 4;
@@ -23,16 +23,16 @@ const MAX_BYTES_PER_LOOKUP: u64 = 512;
 const LISTING_BYTES: usize = 8 << 10;
 
 /// Calls `each` for each path.
-pub(super) fn look<'a>(paths: &'a SortedPaths, each: &mut impl FnMut(SetPath<'a>)) {
-    let is_absolute = |path: &PathBuf| path.is_absolute();
+pub(super) fn look<'a>(paths: PathSlice<'a>, each: &mut impl FnMut(SetPath<'a>)) {
     // Slashes come first. Relative paths have no meaning here.
-    let (absolute, relative) = paths.split_at(paths.partition_point(is_absolute));
-    for path in relative {
+    let (absolute, relative) = paths.split_at(paths.partition_point(Path::is_absolute));
+    for path in relative.iter() {
         each(SetPath { path, exists: false, existing: parent(path) });
     }
     // The root directory has no name. Nothing can hide it.
-    let paths = absolute.strip_prefix(&[PathBuf::from("/")][..]).unwrap_or(absolute);
-    if let Some(first) = paths.first() {
+    let has_root = absolute.get(0).is_some_and(|first| first.as_os_str() == "/");
+    let (_, paths) = absolute.split_at(usize::from(has_root));
+    if let Some(first) = paths.get(0) {
         let directory =
             Directory { path: first.ancestors().last().unwrap_or(first), paths, start: 1 };
         directory.look(directory.path, each);
@@ -43,7 +43,7 @@ pub(super) fn look<'a>(paths: &'a SortedPaths, each: &mut impl FnMut(SetPath<'a>
 struct Directory<'a> {
     path: &'a Path,
     /// All begin with the path of the directory. Not empty.
-    paths: &'a [PathBuf],
+    paths: PathSlice<'a>,
     /// Where the names in the directory begin in each path.
     start: usize,
 }
@@ -84,7 +84,7 @@ impl<'a> Directory<'a> {
     /// Tells that no path exists. Without an existing directory above them, they are below a symlink without a target, or
     /// below a file.
     fn is_missing(&self, above: Option<&'a Path>, each: &mut impl FnMut(SetPath<'a>)) {
-        for path in self.paths {
+        for path in self.paths.iter() {
             let existing = above.unwrap_or_else(|| parent(path));
             each(SetPath { path, exists: false, existing });
         }
@@ -100,12 +100,12 @@ impl<'a> Directory<'a> {
     fn entries(&self) -> impl Iterator<Item = Entry<'a>> {
         let (start, mut rest) = (self.start, self.paths);
         std::iter::from_fn(move || {
-            let first = rest.first()?;
+            let first = rest.get(0)?;
             let bytes = first.as_os_str().as_bytes();
             let tail = bytes.get(start..)?;
             let length = tail.iter().position(|&byte| byte == b'/').unwrap_or(tail.len());
             let end = start + length;
-            let is_at = |path: &PathBuf| {
+            let is_at = |path: &Path| {
                 let path = path.as_os_str().as_bytes();
                 path.starts_with(&bytes[..end]) && path.get(end).is_none_or(|&byte| byte == b'/')
             };
@@ -114,12 +114,8 @@ impl<'a> Directory<'a> {
             let count = if is_single { 1 } else { rest.partition_point(is_at) };
             let (paths, after) = rest.split_at(count);
             rest = after;
-            let (itself, below) = match paths {
-                [first, below @ ..] if first.as_os_str().len() == end => {
-                    (Some(first.as_path()), below)
-                }
-                below => (None, below),
-            };
+            let itself = (bytes.len() == end).then_some(first);
+            let (_, below) = paths.split_at(usize::from(itself.is_some()));
             let path = Path::new(OsStr::from_bytes(&bytes[..end]));
             let below =
                 (!below.is_empty()).then_some(Directory { path, paths: below, start: end + 1 });

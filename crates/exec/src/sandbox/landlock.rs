@@ -152,15 +152,16 @@ struct HiddenPaths {
 
 impl HiddenPaths {
     fn of(confinement: &Confinement) -> HiddenPaths {
-        let real = |path: &PathBuf| fs::canonicalize(path).ok();
+        let real = |path: &Path| fs::canonicalize(path).ok();
         let hidden = &confinement.sandbox.hidden;
         // Roots are readable as a whole.
         let is_outside =
             |path: &PathBuf| !confinement.readable_roots().any(|root| path.starts_with(root));
-        let real_outside = |path: &PathBuf| real(path).filter(is_outside);
+        let real_outside = |path: &Path| real(path).filter(is_outside);
         let mut existing: Vec<PathBuf> = hidden.iter().filter_map(real_outside).collect();
         let incomplete = hidden.incomplete_directories();
-        let mut incomplete: Vec<PathBuf> = incomplete.iter().filter_map(real_outside).collect();
+        let incomplete = incomplete.iter().map(PathBuf::as_path);
+        let mut incomplete: Vec<PathBuf> = incomplete.filter_map(real_outside).collect();
         if confinement.level.has_namespaces() {
             // Commands see other files there, which have their own rules.
             let covered = SESSION_DIRECTORIES.into_iter().chain([DEV, PROC]);

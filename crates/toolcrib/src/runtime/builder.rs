@@ -439,8 +439,8 @@ impl RuntimeBuilder {
         let (caches, pinned_caches) = open_caches(&self.sandbox.caches);
         let registry = self.registry.map(ReservedPaths::new);
         let around = self.hidden_around.map(|directory| real_path(&directory));
-        self.sandbox.hidden.extend(around.clone());
-        let hidden = Hidden::new(&own, &self.sandbox.hidden, registry, &workspace);
+        self.sandbox.hidden.add(around.as_slice());
+        let hidden = Hidden::new(&own, self.sandbox.hidden.clone(), registry, &workspace);
         let hidden = Arc::new(hidden.with_other_workspaces(around));
         let is_listed = self.sandbox.network == Network::List && self.profile != Profile::Open;
         let is_inspected = !self.inspection.injections.is_empty() || rules.name_requests();

@@ -3,12 +3,15 @@
 //! The list is in `secret_paths/table.rs`. It applies to the user's home directory, to every other accessible home
 //! directory, and to the paths that environment variables name instead.
 
+mod sorted_in_home;
 mod table;
 
 use std::path::{Component, Path, PathBuf};
 
+use toolcrib_exec::PathSet;
 use toolcrib_fs::real_path;
 
+use self::sorted_in_home::SORTED_IN_HOME;
 use self::table::{IN_HOME, OF_SYSTEM, RELOCATED};
 
 /// Base directories that a variable may relocate, relative to the home directory.
@@ -25,15 +28,13 @@ const BASES: [(&str, &str); 4] = [
 /// # Errors
 ///
 /// Fails if a path in `opened` is not in the list.
-pub fn hidden_paths(opened: &[String]) -> Result<Vec<PathBuf>, String> {
+pub fn hidden_paths(opened: &[String]) -> Result<PathSet, String> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let home = super::home();
     let mut places = all(&super::homes(home.as_deref()), home.as_deref(), variable);
     for word in opened {
         let path = opened_path(word, home.as_deref());
-        let before = places.len();
-        places.retain(|place| *place != path);
-        if places.len() == before {
+        if !places.remove(&path) {
             return Err(format!(
                 "allow_hidden: {} is not in the list of hidden paths",
                 path.display()
@@ -47,12 +48,11 @@ fn all(
     homes: &[PathBuf],
     home: Option<&Path>,
     variable: impl Fn(&str) -> Option<PathBuf>,
-) -> Vec<PathBuf> {
-    let in_home = || IN_HOME.iter().flat_map(|(_, paths)| *paths);
-    // A set sorts its paths, and sorted paths are sorted quickly.
-    let mut sorted: Vec<&str> = in_home().copied().collect();
-    sorted.sort_unstable();
-    let in_homes = homes.iter().flat_map(|home| sorted.iter().map(move |path| home.join(path)));
+) -> PathSet {
+    let mut places = PathSet::default();
+    for home in homes {
+        places.add_in_directory(home, &SORTED_IN_HOME);
+    }
     let moved = BASES.iter().filter_map(|(name, base)| Some((variable(name)?, base)));
     let moved = moved.flat_map(|(to, base)| {
         in_home().filter_map(move |path| Some(to.join(Path::new(path).strip_prefix(base).ok()?)))
@@ -67,7 +67,9 @@ fn all(
     let has_dots = |path: &PathBuf| path.components().any(|part| part == Component::ParentDir);
     let plain = |path: PathBuf| if has_dots(&path) { real_path(&path) } else { path };
     let named = moved.chain(relocated).map(plain).filter(|path| may_be_hidden(path, home));
-    in_homes.chain(named).chain(OF_SYSTEM.iter().map(PathBuf::from)).collect()
+    let rest: Vec<PathBuf> = named.chain(OF_SYSTEM.iter().map(PathBuf::from)).collect();
+    places.add(&rest);
+    places
 }
 
 /// Whether to hide a path that a variable names. Relative paths, top-level directories, paths beneath `/dev` and
@@ -107,7 +109,7 @@ pub fn by_variable() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// The hidden paths of one home directory, to check that no cache is among them.
 pub fn in_home() -> impl Iterator<Item = &'static str> {
-    IN_HOME.iter().flat_map(|(_, paths)| paths.iter().copied())
+    SORTED_IN_HOME.iter().copied()
 }
 
 #[cfg(test)]
@@ -144,7 +146,7 @@ mod tests {
         };
         let homes = ["/home/me".into(), "/home/you".into()];
         let places = all(&homes, Some(Path::new("/home/me")), variable);
-        let is_hidden = |path: &str| places.contains(&PathBuf::from(path));
+        let is_hidden = |path: &str| places.contains(Path::new(path));
         for path in [
             "/home/me/.ssh",
             "/home/you/.ssh",
@@ -166,6 +168,11 @@ mod tests {
         for word in [".npmrc", "~/.npmrc", "/home/me/.npmrc"] {
             assert_eq!(opened_path(word, home), Path::new("/home/me/.npmrc"));
         }
+        let opened = hidden_paths(&["~/.npmrc".to_owned()]).unwrap();
+        let all = hidden_paths(&[]).unwrap();
+        let path = super::super::home().unwrap().join(".npmrc");
+        assert!(all.contains(&path) && !opened.contains(&path));
+        assert_eq!(all.iter().count(), opened.iter().count() + 1);
         assert!(hidden_paths(&["src".to_owned()]).unwrap_err().contains("is not in the list"));
     }
 }

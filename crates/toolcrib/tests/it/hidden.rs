@@ -57,7 +57,7 @@ fn build(top: &Path, root: &str) -> Runtime {
     Runtime::builder()
         .root(top.join(root))
         .journal(top.join("own-state"), Caps::default())
-        .sandbox(SandboxSettings { hidden, ..SandboxSettings::default() })
+        .sandbox(SandboxSettings { hidden: hidden.into(), ..SandboxSettings::default() })
         .registry(top.join("servers"))
         .helper(crate::helper())
         .build()
@@ -142,7 +142,7 @@ fn a_secret_that_appears_while_a_command_runs_is_not_read() {
     let runtime = Runtime::builder()
         .root(top.path().join("project"))
         .journal(top.path().join("state"), Caps::default())
-        .sandbox(SandboxSettings { hidden, ..SandboxSettings::default() })
+        .sandbox(SandboxSettings { hidden: hidden.into(), ..SandboxSettings::default() })
         .helper(crate::helper())
         .build()
         .unwrap();

@@ -47,7 +47,10 @@ impl Machine {
             .root(at("ws"))
             .home(at("home"))
             .journal(at("state"), Caps::default())
-            .sandbox(SandboxSettings { hidden: hidden.to_vec(), ..SandboxSettings::default() })
+            .sandbox(SandboxSettings {
+                hidden: hidden.to_vec().into(),
+                ..SandboxSettings::default()
+            })
             .helper(crate::helper());
         let runtime = more(builder, top.path()).build().unwrap();
         let session = runtime.session();

@@ -43,7 +43,7 @@ impl Sandboxed {
         }
         let rules = Rules::parse(&rules(top.path())).unwrap();
         let settings = SandboxSettings {
-            hidden: vec![top.path().join("home/.ssh")],
+            hidden: vec![top.path().join("home/.ssh")].into(),
             caches: vec![top.path().join("home/.cache"), top.path().join("home/.none")],
             ..SandboxSettings::default()
         };

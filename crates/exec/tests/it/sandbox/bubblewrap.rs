@@ -69,7 +69,7 @@ fn nofile_limit_is_kept_and_many_paths_can_be_hidden() {
         let given = fixture.run_ok("ulimit -Sn");
         let names: Vec<_> = (0..700).map(|number| fixture.path(&format!("ws/d{number}"))).collect();
         names.iter().for_each(|name| fs::create_dir(name).unwrap());
-        fixture.sandbox.hidden.add(names);
+        fixture.sandbox.hidden.add(&names);
         assert_eq!(fixture.run_ok("ulimit -Sn"), given);
         fixture
             .assert_refused("echo x > d699/new", &["Read-only file system", "Permission denied"]);

@@ -137,7 +137,7 @@ fn hidden_paths_cannot_be_read() {
     for mut fixture in Fixture::for_each_sandbox() {
         fs::create_dir(fixture.path("ws/private")).unwrap();
         fs::write(fixture.path("ws/private/.env"), "TOKEN=1").unwrap();
-        fixture.sandbox.hidden.add(vec![fixture.path("ws/private/.env")]);
+        fixture.sandbox.hidden.add(&[fixture.path("ws/private/.env")]);
         for script in ["cat ~/.ssh/id_rsa", "cat ~/.netrc", "cat private/.env", "cp ~/.netrc x"] {
             fixture.assert_refused(script, &["No such file", "Permission denied"]);
         }

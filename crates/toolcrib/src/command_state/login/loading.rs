@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, StartOptions, Status};
+use toolcrib_exec::{AllowAll, Ending, Job, JobRunner, PathSet, StartOptions, Status};
 
 use super::{Variables, cache, environment_at_login, files::fingerprint, login_command, parse};
 use crate::command_state::read_only_sandbox;
@@ -34,7 +34,7 @@ pub(in crate::command_state) struct LoginProbe {
     /// The environment that the host passed in.
     pub(in crate::command_state) own: Variables,
     /// Paths that the shell does not see.
-    pub(in crate::command_state) hidden: Vec<PathBuf>,
+    pub(in crate::command_state) hidden: PathSet,
     /// Parent of the directory for its `/tmp`.
     pub(in crate::command_state) tmp: PathBuf,
     /// State directory for the cache.
