@@ -285,12 +285,13 @@ impl<'a> Reader<'a> {
             FileVerdict::Unknown => None,
             FileVerdict::Within(parts) => {
                 let Grep { pattern, stop, .. } = self.grep;
+                // Or a line is undecided, or the deadline passed.
                 let mut found = false;
                 let directory = self.open(file)?;
                 let same = directory.take_parts(name, &stamp, &parts, buffer, |at, part| {
                     let mark = part.strip_prefix(UTF8_BOM).filter(|_| at == 0);
                     let text = mark.unwrap_or(part);
-                    found = find(pattern, text, MatchOptions::count(1), stop).count > 0;
+                    found = !find(pattern, text, MatchOptions::count(1), stop).is_empty();
                     !found
                 });
                 (same == Ok(true) && !found).then_some(Outcome::Nothing)

@@ -215,3 +215,22 @@ fn an_index_without_room_does_not_change_results() {
         PatternOptions { pattern: "abc", literal: true, ignore_case: false, multiline: false };
     assert_eq!(search(&tree_dir, options, Some(&caches)), search(&tree_dir, options, None));
 }
+
+#[test]
+fn undecided_lines_of_a_partly_read_file_are_reported() {
+    let tree_dir = TestTree::new();
+    // In one of many chunks, a line on which the pattern backtracks too much.
+    let line = format!("needle {}-b\n", "a".repeat(40));
+    let text = format!("{}{line}", "other words\n".repeat(500));
+    fs::write(tree_dir.path().join("f"), text).unwrap();
+    wait_until_not_racy();
+    let caches = ListingCaches::new(ALWAYS, None);
+    tree_dir.with_listing(Some(&caches), |listing| {
+        caches.build_index(&tree_dir.tree, listing, &PartialDecoder);
+    });
+    let pattern = r"needle (?=(?:(a|aa)+\1)+b)";
+    let options = PatternOptions { pattern, literal: false, ignore_case: false, multiline: false };
+    let result = search(&tree_dir, options, None);
+    assert_eq!(result.as_ref().map(|result| result.stats.undecided), Some(1));
+    assert_eq!(search(&tree_dir, options, Some(&caches)), result);
+}
