@@ -13,6 +13,9 @@ use crate::line_around::line_around;
 /// Memory limit of the compiled pattern. A larger one would save little.
 const MAX_COMPILED_BYTES: usize = 4 << 20;
 
+/// Memory limit of the engine's cache while it runs, for each thread. The default is a gigabyte.
+const MAX_CACHE_BYTES: usize = 16 << 20;
+
 /// Limit of nested groups. The other process limits them more strictly.
 const MAX_NESTING: u32 = 200;
 
@@ -34,7 +37,10 @@ impl Prefilter {
             .ok()
             .filter(|hir| hir.properties().minimum_len().is_some_and(|bytes| bytes > 0))?;
         let mut builder = RegexMatcherBuilder::new();
-        builder.size_limit(MAX_COMPILED_BYTES).nest_limit(MAX_NESTING);
+        builder
+            .size_limit(MAX_COMPILED_BYTES)
+            .dfa_size_limit(MAX_CACHE_BYTES)
+            .nest_limit(MAX_NESTING);
         // A line may have a `\r` within, and the other engine sees it.
         builder.crlf(false).line_terminator((!multiline).then_some(b'\n'));
         Some(Prefilter { matcher: builder.build(relaxed).ok()?, hir })
