@@ -122,7 +122,8 @@ Examples:
 
 Exit codes: 0 success, 1 the call failed (the reply says why), 2 the command line was invalid.";
 
-// The arguments of a command are defined when it is used.
+// The arguments of a command are defined when it is used. A doc comment of their type would then replace the description of
+// the command.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum Command {
@@ -374,6 +375,20 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+
+    #[test]
+    fn descriptions_of_commands_stay_when_their_arguments_are_defined() {
+        let (stubs, mut built) = (Args::command(), Args::command());
+        built.build();
+        for stub in stubs.get_subcommands() {
+            let command = built.find_subcommand(stub.get_name()).unwrap();
+            let texts = |command: &clap::Command| {
+                [command.get_about(), command.get_long_about()]
+                    .map(|text| text.map(ToString::to_string))
+            };
+            assert_eq!(texts(stub), texts(command), "{}", stub.get_name());
+        }
+    }
 
     /// The parser wraps paragraphs to the width of the terminal. A second wrapping would leave short lines.
     #[test]

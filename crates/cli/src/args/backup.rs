@@ -6,7 +6,6 @@ use clap::Subcommand;
 
 use super::parse::number;
 
-/// Subcommands of `backup`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
     /// Copy the workspace once, and wait for it

@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 
-/// Subcommands of `config`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the configuration file (default), or one setting

@@ -2,7 +2,6 @@
 
 use clap::Subcommand;
 
-/// Subcommands of `index`.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(crate) enum IndexCommand {
     /// Show how many files are indexed, and the size of the index

@@ -4,7 +4,6 @@ use clap::Args as ClapArgs;
 
 use super::{Client, HostArgs};
 
-/// Arguments of `install`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InstallArgs {
     /// The client

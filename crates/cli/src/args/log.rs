@@ -2,7 +2,6 @@
 
 use clap::{Subcommand, ValueEnum};
 
-/// Subcommands of `log`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
     /// Check the audit log of the workspace, and print the hash of its last record

@@ -4,7 +4,6 @@ use clap::Args as ClapArgs;
 
 use super::parse::port;
 
-/// Arguments of `page`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PageArgs {
     /// Port on 127.0.0.1 [default: a free one]

@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 
 use super::RemoteHost;
 
-/// The machine that a command is about.
+// The machine that a command is about.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct HostArgs {
     /// Run Toolcrib on another machine, over ssh: [USER@]HOST[:DIR] or ssh://[USER@]HOST[:PORT][/DIR]
@@ -17,7 +17,6 @@ pub(crate) struct HostArgs {
     pub(crate) host_program: Option<String>,
 }
 
-/// Arguments of `push`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct PushArgs {
     /// The machine: [USER@]HOST or ssh://[USER@]HOST[:PORT]

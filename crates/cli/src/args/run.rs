@@ -3,7 +3,6 @@
 use clap::Args as ClapArgs;
 use toolcrib::Dialect;
 
-/// Arguments of `run`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct RunArgs {
     /// Write approval questions as lines, and read the answers as lines

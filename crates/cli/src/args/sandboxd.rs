@@ -6,7 +6,6 @@ use clap::Args as ClapArgs;
 
 use super::ListenAt;
 
-/// Arguments of `sandboxd`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct SandboxdArgs {
     /// Address for files: a port, or an address such as 0.0.0.0:8080 [default: $SANDBOXD_REST_ADDR, or localhost:8080]

@@ -8,7 +8,6 @@ use toolcrib::Dialect;
 use super::parse::at_least_one;
 use super::{ListenAt, SharedPart};
 
-/// Arguments of `serve`.
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ServeArgs {
     /// Preset of tool and field names: toolcrib, codex or camel; camel returns structured results

@@ -7,7 +7,6 @@ use toolcrib_store::QuotaName;
 
 use super::parse::number;
 
-/// Subcommands of `store`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StoreCommand {
     /// Make or update the tables, as a role that may create schemas and roles; --dry-run prints the statements
