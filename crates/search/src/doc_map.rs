@@ -41,7 +41,7 @@ pub(crate) struct SegmentFiles {
 /// A file of a segment that is not in the listing.
 pub(crate) const NO_POSITION: u32 = u32::MAX;
 
-/// The map of a listing, and what was cleared since it was made.
+/// The map of a listing, and the files whose ids were cleared since it was made.
 #[derive(Debug, Default)]
 pub(crate) struct DocMapState(Mutex<State>);
 

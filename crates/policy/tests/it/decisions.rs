@@ -42,7 +42,7 @@ fn hostile_commands_are_not_allowed() {
     }
 }
 
-/// The parts are named only for display, which must not change what is decided.
+/// The parts are named only for display, which must not change the decision.
 #[test]
 fn the_parts_that_are_shown_decide_like_the_script() {
     let rules = r#"
